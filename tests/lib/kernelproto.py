@@ -42,6 +42,8 @@ TOKEN_SIZE = 16
 NO_TOKEN = bytes(TOKEN_SIZE)
 HEADER = struct.Struct("<IBI")
 KERNEL_FRAME_MAX = 48 << 20
+READ_SIZE = 64 << 10
+PIPE_MAX = 1 << 20  # the most that a pipe can hold
 
 INTERRUPT_PERIOD = 0.2
 INTERRUPT_TIME = 2.0
@@ -62,7 +64,7 @@ def frame_pack(kind: int, stream: int, payload: bytes = b"") -> bytes:
 
 @dataclass
 class Event:
-    """One thing a cell did. `data` is bytes for a stream, else the decoded JSON."""
+    """One thing a cell did. `data` is a bytearray for a stream, else the decoded JSON."""
 
     kind: str
     data: Any
@@ -410,11 +412,11 @@ class Kernel:
         return kind, stream, payload
 
     def _pipes_read(self, events: list[Event], prefix: str = "") -> None:
-        """Drain both pipes until they are empty."""
+        """Drain both pipes: all that was in them at the call, though a child may print for ever."""
         for fd, name in list(self._pipes.items()):
-            while True:
+            for _ in range(PIPE_MAX // READ_SIZE):
                 try:
-                    data = os.read(fd, 1 << 16)
+                    data = os.read(fd, READ_SIZE)
                 except BlockingIOError:
                     break
                 if not data:
@@ -425,7 +427,7 @@ class Kernel:
                 if events and events[-1].kind == kind:
                     events[-1].data += data
                 else:
-                    events.append(Event(kind, data))
+                    events.append(Event(kind, bytearray(data)))
 
     def _idle_drain(self) -> None:
         self._pipes_read(self._late, "late_")
