@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * JSON by yyjson; the only file that includes its header. All rooms may use yyjson's inline
+ * accessors through it. Parsing goes through json_parse(), because yyjson itself has no limit of
+ * depth.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <yyjson.h>
+
+enum { JSON_DEPTH_MAX = 64 };
+
+/* A document from hostile bytes: strict UTF-8, no trailing data, depth at most JSON_DEPTH_MAX. */
+int json_parse(const char *data, size_t len, yyjson_doc **ret, struct error *reterr) must_check;
+
+static inline void json_doc_cleanup(yyjson_doc **doc)
+{
+    yyjson_doc_free(*doc);
+}
+static inline void json_mut_doc_cleanup(yyjson_mut_doc **doc)
+{
+    yyjson_mut_doc_free(*doc);
+}
+#define auto_json __attribute__((cleanup(json_doc_cleanup)))
+#define auto_json_mut __attribute__((cleanup(json_mut_doc_cleanup)))
+
+/* String member of an object, or `fallback`. */
+const char *json_get_str(yyjson_val *object, const char *key, const char *fallback);
+bool json_get_bool(yyjson_val *object, const char *key, bool fallback);
+
+/* Appends the value as compact JSON text. */
+int json_write(yyjson_val *value, struct buf *ret, struct error *reterr) must_check;
+int json_mut_write(const yyjson_mut_doc *doc, struct buf *ret, struct error *reterr) must_check;
+
+/* A string value that may hold any UTF-8 text, copied into the document. */
+yyjson_mut_val *json_mut_text(yyjson_mut_doc *doc, const char *text, size_t len);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Logging. The whole line is built first and written by one write(), so lines of threads do not
+ * mix. */
+#include "base/log.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { LOG_LINE = 2048 };
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+static _Atomic int log_threshold = LOG_LEVEL_INFO;
+static _Atomic bool log_json;
+
+void log_configure(enum log_level level, bool json)
+{
+    atomic_store(&log_threshold, (int)level);
+    atomic_store(&log_json, json);
+}
+
+int log_level_parse(const char *word, enum log_level *ret)
+{
+    for (size_t i = 0; i < ARRAY_LEN(level_names); i++) {
+        if (str_eq(word, level_names[i])) {
+            *ret = (enum log_level)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* Copies printable characters; control characters, and in JSON quotes, become \u00XX. */
+static size_t escape(char *out, size_t room, const char *text, bool json)
+{
+    size_t len = 0;
+
+    for (const unsigned char *p = (const unsigned char *)text; *p && len + 8 < room; p++) {
+        if (*p < 0x20 || *p == 0x7f || (json && (*p == '"' || *p == '\\')))
+            len += (size_t)snprintf(out + len, room - len, "\\u%04x", *p);
+        else
+            out[len++] = (char)*p;
+    }
+    out[len] = 0;
+    return len;
+}
+
+void log_event(enum log_level level, const char *fmt, ...)
+{
+    char text[LOG_LINE], safe[LOG_LINE], line[LOG_LINE + 128];
+    bool json = atomic_load(&log_json);
+    va_list args;
+    int64_t now = clock_wall_ms();
+    int len;
+
+    if ((int)level > atomic_load(&log_threshold))
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    escape(safe, sizeof(safe), text, json);
+    if (json)
+        len = snprintf(line, sizeof(line), "{\"time_ms\":%lld,\"level\":\"%s\",\"event\":\"%s\"}\n",
+                       (long long)now, level_names[level], safe);
+    else
+        len = snprintf(line, sizeof(line), "sandbox-agent: %s: %s\n", level_names[level], safe);
+    if (write(STDERR_FILENO, line, (size_t)len) < 0)
+        return; /* nowhere left to say it */
+}
