@@ -30,7 +30,8 @@ static enum outcome outcome;
 static char skip_reason[256];
 static char directory[64];
 
-static void line_print(const char *prefix, const char *format, va_list args)
+static void __attribute__((format(printf, 2, 0))) line_print(const char *prefix, const char *format,
+                                                             va_list args)
 {
     char text[1024];
 
