@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+/**
+ * Runs source text in V8's REPL mode through the inspector, and turns what comes back into values.
+ *
+ * Object groups: every handle of a cell is in the group `c<cell>`, which is released when V8 has
+ * answered and the answer was still wanted. Releasing the group of an `await` that is pending makes
+ * V8 abort at its next garbage collection; so a cell that an interrupt has answered keeps its few
+ * handles for good.
+ */
+
+import { Session } from 'node:inspector';
+import { Script } from 'node:vm';
+import { importsRewrite } from './imports.mjs';
+
+const TAKER_NAME = '__cell_take__';
+const NUMBERS = new Map([['NaN', NaN], ['Infinity', Infinity], ['-Infinity', -Infinity], ['-0', -0]]);
+
+/** A cell that starts with a brace may be meant as an object, as in Node's REPL. */
+function objectGuess(code) {
+  if (!/^\s*\{/.test(code) || /;\s*$/.test(code)) {
+    return code;
+  }
+  const wrapped = `(${code.trimEnd()}\n)`;
+  try {
+    new Script(wrapped);
+    return wrapped;
+  } catch {
+    return code;
+  }
+}
+
+export class Evaluator {
+  #session = new Session();
+  #taker;
+  #taken;
+
+  constructor() {
+    this.#session.connect();
+    globalThis[TAKER_NAME] = (value) => {
+      this.#taken = value;
+    };
+    this.#session.post('Runtime.evaluate', { expression: TAKER_NAME }, (_problem, { result }) => {
+      this.#taker = result.objectId;
+    });
+    delete globalThis[TAKER_NAME];
+  }
+
+  /** The value behind a handle of the inspector. */
+  #take({ objectId, unserializableValue, value }) {
+    if (objectId !== undefined) {
+      this.#session.post('Runtime.callFunctionOn', {
+        objectId: this.#taker,
+        functionDeclaration: 'function (value) { this(value); }',
+        arguments: [{ objectId }],
+        silent: true,
+      });
+      const taken = this.#taken;
+      this.#taken = undefined;
+      return taken;
+    }
+    if (unserializableValue !== undefined) {
+      return NUMBERS.get(unserializableValue) ?? BigInt(unserializableValue.slice(0, -1));
+    }
+    return value;
+  }
+
+  /**
+   * Runs a cell. Calls `done.value(value)` or `done.error(error, place)` once, unless `done.wanted()`
+   * is false by then. The call itself may return before or after that.
+   */
+  run(cell, code, done) {
+    const name = `cell-${cell}`;
+    const source = importsRewrite(objectGuess(code));
+    const group = `c${cell}`;
+    const params = {
+      expression: `${source}\n//# sourceURL=${name}`,
+      objectGroup: group,
+      replMode: true,
+      silent: true,
+    };
+    this.#session.post('Runtime.evaluate', params, (problem, reply) => {
+      if (!done.wanted()) {
+        return;
+      }
+      if (problem) { // "Execution was terminated"
+        done.error(problem);
+        return;
+      }
+      const { exceptionDetails: thrown, result } = reply;
+      const value = this.#take(thrown ? thrown.exception : result);
+      this.#session.post('Runtime.releaseObjectGroup', { objectGroup: group });
+      if (!thrown) {
+        done.value(value);
+      } else {
+        // Only a cell that does not parse has a script and no stack.
+        const parsed = thrown.scriptId === undefined || !(value instanceof SyntaxError);
+        done.error(value, parsed ? undefined : { ...thrown, name, source });
+      }
+    });
+  }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+/**
+ * What a cell finds in its global scope besides Node's own globals: require, module, exports,
+ * __filename, __dirname, prompt, display, and a console that writes straight to the streams. All
+ * can be declared again by a cell, as each is a configurable property.
+ */
+
+import { Console } from 'node:console';
+import Module, { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { IMPORT_NAME, META_NAME, importsMake } from './imports.mjs';
+
+/** The same depth as for values of cells. */
+const CONSOLE_INSPECT = { depth: 4 };
+
+function define(name, value) {
+  Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
+}
+
+/**
+ * Puts plain methods in place of those that an inspector session wraps: the wrapped ones also keep
+ * the arguments of the last 1,000 calls alive, and take three times as long.
+ */
+function consoleInstall() {
+  const { stdout, stderr } = process;
+  const plain = new Console({ stdout, stderr, inspectOptions: CONSOLE_INSPECT });
+  const names = Object.keys(plain).filter((name) => typeof plain[name] === 'function');
+  for (const name of names) {
+    console[name] = plain[name];
+  }
+  return names;
+}
+
+/**
+ * A blocking stream never holds output in memory: a loop that prints is slowed down by its reader,
+ * and nothing is lost when the process ends.
+ */
+function streamsBlock() {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream._handle?.setBlocking?.(true);
+    stream.on('error', () => {});
+  }
+}
+
+/**
+ * Fills the global scope. `display` and `prompt` are the kernel's. Returns the names of the console's
+ * methods.
+ */
+export function globalsInstall({ display, prompt }) {
+  const filename = join(process.cwd(), 'cell.js');
+  const require = createRequire(filename);
+  const module = new Module(filename);
+  module.filename = filename;
+  module.paths = require.resolve.paths('x');
+  module.require = require;
+  const { cellImport, meta } = importsMake(filename, require);
+  define('require', require);
+  define('module', module);
+  define('exports', module.exports);
+  define('__filename', filename);
+  define('__dirname', dirname(filename));
+  define('display', display);
+  define('prompt', prompt);
+  define(IMPORT_NAME, cellImport);
+  define(META_NAME, meta);
+  process.argv.length = 1;
+  streamsBlock();
+  return consoleInstall();
+}
