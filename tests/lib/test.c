@@ -41,7 +41,6 @@ static void __attribute__((format(printf, 2, 0))) line_print(const char *prefix,
             *p = ' ';
     }
     printf("%s%s\n", prefix, text);
-    fflush(stdout);
 }
 
 static _Unwind_Reason_Code unwind_step(int version, _Unwind_Action actions,
@@ -220,7 +219,6 @@ static void outcome_print(size_t number, const char *name)
         printf("ok %zu - %s # SKIP %s\n", number, name, skip_reason);
         break;
     }
-    fflush(stdout);
 }
 
 int main(int argc, char **argv)
@@ -235,6 +233,8 @@ int main(int argc, char **argv)
     }
     qsort(tests, count, sizeof(tests[0]), by_line);
 
+    /* By line, so that a child that a test forks has nothing of it left to print again. */
+    setvbuf(stdout, NULL, _IOLBF, 0);
     printf("1..%zu\n", count);
     for (size_t i = 0; i < count; i++) {
         test_run(tests[i]);

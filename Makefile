@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+# The verbs a person types. All work is done by meson, ninja, pytest and the scripts of tools/.
+
+.DEFAULT_GOAL := all
+.PHONY: all run check test asan ubsan tsan torture fuzz lint fmt cover bench soak dist \
+	install clean distclean
+
+T ?=
+SECONDS ?= 60
+PREFIX ?= /usr/local
+
+build/build.ninja:
+	tools/setup build
+	meson setup --prefix=$(PREFIX) build
+
+all: build/build.ninja
+	ninja -C build
+
+# On a fresh machine: install, build, make the Python image, do the main job on real input.
+run:
+	tools/setup build
+	$(MAKE) all
+	tools/first-run
+
+# Everything: installs what is needed, builds, makes the images, runs every test.
+test:
+	tools/setup build test
+	tools/run-tests checks tools unit images integration asan tsan torture
+
+# Under a minute: what to run before each commit.
+check:
+	tools/setup build test
+	tools/run-tests checks tools unit
+
+asan ubsan tsan:
+	tools/setup build test
+	tools/run-tests $@
+
+torture:
+	tools/setup build test
+	tools/run-tests torture-full
+
+# make fuzz T=frame SECONDS=60
+fuzz:
+	tools/fuzz "$(T)" $(SECONDS)
+
+lint:
+	tools/setup build lint
+	tools/lint
+
+fmt:
+	tools/setup lint
+	clang-format-19 -i $$(git ls-files -co --exclude-standard -- '*.c' '*.h')
+
+cover:
+	tools/setup build test cover
+	tools/cover
+
+bench: all
+	tools/setup test
+	tests/bench/bench.py
+
+soak: all
+	tools/setup test
+	tests/bench/soak.py
+
+dist: build/build.ninja
+	meson dist -C build --no-tests --allow-dirty
+
+install: all
+	meson install -C build --no-rebuild
+
+clean:
+	if [ -e build/build.ninja ]; then ninja -C build clean; fi
+
+distclean:
+	rm -rf build build-* dist
