@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Instance directories and their locks. The lock is an OFD lock: it belongs to the open file, so it
+ * ends with the process however that ends, and a lock file that is left behind means nothing.
+ */
+#include "engine/native/instance.h"
+
+#include "base/fd.h"
+#include "base/id.h"
+#include "base/path.h"
+#include "base/str.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+enum { INSTANCE_MAX = 1000 };
+
+static int lock_try(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+static int run_dir_open(const char *state_dir, struct error *reterr)
+{
+    char path[PATH_LEN];
+    int r = path_join(path, sizeof(path), state_dir, "run", reterr);
+
+    if (r < 0 || (r = path_make_dirs(state_dir, 0700, reterr)) < 0 ||
+        (r = path_make_dirs(path, 0700, reterr)) < 0)
+        return r;
+    return path_open_dir(AT_FDCWD, path, reterr);
+}
+
+/* 1 taken, 0 somebody else has it. */
+static int name_try(int run_dir, const char *name, struct instance *ret, struct error *reterr)
+{
+    auto_fd int dir = -1, lock = -1;
+    char pid[24];
+
+    if (mkdirat(run_dir, name, 0700) < 0 && errno != EEXIST)
+        return error_sys(reterr, errno, "cannot make the run directory of '%s'", name);
+    dir = path_open_dir(run_dir, name, reterr);
+    if (dir < 0)
+        return dir;
+    lock = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (lock < 0)
+        return error_sys(reterr, errno, "cannot open the lock of '%s'", name);
+    if (lock_try(lock) < 0) {
+        if (errno != EAGAIN && errno != EACCES)
+            return error_sys(reterr, errno, "cannot lock '%s'", name);
+        return 0;
+    }
+    snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+    if (ftruncate(lock, 0) < 0 || pwrite(lock, pid, strlen(pid), 0) < 0)
+        return error_sys(reterr, errno, "cannot write the lock of '%s'", name);
+    if (str_copy(ret->name, sizeof(ret->name), name) < 0)
+        return error_set(reterr, ERR_INVALID, "instance name '%s' is too long", name);
+    ret->dir = TAKE_FD(dir);
+    ret->lock = TAKE_FD(lock);
+    return 1;
+}
+
+static int server_busy(int run_dir, const char *state_dir, const char *name, struct error *reterr)
+{
+    auto_free char *pid = NULL;
+    char path[INSTANCE_NAME + 8];
+
+    snprintf(path, sizeof(path), "%s/lock", name);
+    if (fd_read_file(run_dir, path, 64, &pid, NULL, NULL) < 0)
+        return error_set(reterr, ERR_BUSY, "another server uses '%s'", state_dir);
+    pid[strcspn(pid, "\n")] = 0;
+    return error_set(reterr, ERR_BUSY, "the server with process id %s uses '%s' already", pid,
+                     state_dir);
+}
+
+int instance_take(const char *state_dir, const char *kind, struct instance *ret,
+                  struct error *reterr)
+{
+    auto_fd int run_dir = run_dir_open(state_dir, reterr);
+    char name[INSTANCE_NAME];
+    int r;
+
+    if (run_dir < 0)
+        return run_dir;
+    if (str_eq(kind, "server")) {
+        r = name_try(run_dir, kind, ret, reterr);
+        return r == 0 ? server_busy(run_dir, state_dir, kind, reterr) : MIN(r, 0);
+    }
+    for (int n = 0; n < INSTANCE_MAX; n++) {
+        snprintf(name, sizeof(name), "%.40s-%d", kind, n);
+        r = name_try(run_dir, name, ret, reterr);
+        if (r != 0)
+            return MIN(r, 0);
+    }
+    return error_set(reterr, ERR_LIMIT, "more than %d processes use '%s'", INSTANCE_MAX, state_dir);
+}
+
+void instance_release(struct instance *i, const char *state_dir)
+{
+    char path[PATH_LEN];
+
+    /* With a keeper that still owns sandboxes these fail with ENOTEMPTY, which is right. */
+    if (faccessat(i->dir, "keeper.sock", F_OK, 0) < 0) {
+        unlinkat(i->dir, "sb", AT_REMOVEDIR);
+        unlinkat(i->dir, "ca/ca.crt", 0);
+        unlinkat(i->dir, "ca", AT_REMOVEDIR);
+        unlinkat(i->dir, "lock", 0);
+        snprintf(path, sizeof(path), "%s/run/%s", state_dir, i->name);
+        rmdir(path);
+    }
+    close(i->dir);
+    close(i->lock);
+    i->dir = i->lock = -1;
+}
+
+int instance_each(const char *state_dir, instance_each_fn *each, void *user, struct error *reterr)
+{
+    auto_fd int run_dir = run_dir_open(state_dir, reterr);
+    struct dirent *e;
+    DIR *d;
+    int r = 0;
+
+    if (run_dir < 0)
+        return run_dir;
+    d = fdopendir(dup(run_dir));
+    if (!d)
+        return error_sys(reterr, errno, "cannot list the run directory");
+    while (r >= 0 && (e = readdir(d))) {
+        auto_fd int dir = -1;
+
+        if (e->d_name[0] == '.')
+            continue;
+        dir = path_open_dir(run_dir, e->d_name, NULL);
+        if (dir >= 0)
+            r = each(user, e->d_name, dir);
+    }
+    closedir(d);
+    return r;
+}
+
+void instance_socket_address(int dir, const char *name, struct sockaddr_un *ret)
+{
+    *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+    snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s", dir, name);
+}
+
+int instance_socket_connect(int dir, const char *name, int type)
+{
+    auto_fd int sock = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address;
+
+    instance_socket_address(dir, name, &address);
+    if (sock < 0 || connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0)
+        return -1;
+    return TAKE_FD(sock);
+}
