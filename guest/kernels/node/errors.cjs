@@ -4,20 +4,21 @@
  * thrown value may be a getter that throws, so all of it is read inside one try.
  */
 
-import { inspect, types } from 'node:util';
+'use strict';
+
+const { inspect, types } = require('node:util');
 
 const TEXT_MAX = 1 << 20;
 const CAUSES_MAX = 5;
 const SOURCE_WIDTH = 160;
-const KERNEL_URL = new URL('.', import.meta.url).href;
 
 /** Thrown into code that goes on after its cell was interrupted. */
-export class InterruptedError extends Error {
+class InterruptedError extends Error {
   name = 'InterruptedError';
 }
 
 /** Cuts a text to 1 MiB of UTF-8: head and tail are kept, no character is cut. */
-export function textCut(text) {
+function textCut(text) {
   if (text.length <= TEXT_MAX / 3) {
     return text;
   }
@@ -50,7 +51,7 @@ function userFrames(error) {
   return stack
     .split('\n')
     .filter((line) => /^ {4}at /.test(line))
-    .filter((line) => !/[( ]node:/.test(line) && !line.includes(KERNEL_URL));
+    .filter((line) => !/[( ]node:/.test(line) && !line.includes(__dirname));
 }
 
 /** Head, user frames and causes of an error. */
@@ -80,7 +81,7 @@ function sourceMark(source, { lineNumber, columnNumber }) {
  * The body of K_ERROR for a thrown value. `place` is there when the cell itself does not parse:
  * {name, source, lineNumber, columnNumber}.
  */
-export function errorBody(error, place) {
+function errorBody(error, place) {
   try {
     if (!isError(error)) {
       const text = textCut(inspect(error));
@@ -107,3 +108,9 @@ export function errorBody(error, place) {
     return { type: 'Uncaught', message, traceback: `Uncaught: ${message}` };
   }
 }
+
+module.exports = {
+  InterruptedError,
+  textCut,
+  errorBody,
+};

@@ -5,10 +5,12 @@
  * can be declared again by a cell, as each is a configurable property.
  */
 
-import { Console } from 'node:console';
-import Module, { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { IMPORT_NAME, META_NAME, importsMake } from './imports.mjs';
+'use strict';
+
+const { Console } = require('node:console');
+const Module = require('node:module');
+const { dirname, join } = require('node:path');
+const { IMPORT_NAME, META_NAME, importsMake } = require('./imports.cjs');
 
 /** The same depth as for values of cells. */
 const CONSOLE_INSPECT = { depth: 4 };
@@ -46,17 +48,17 @@ function streamsBlock() {
  * Fills the global scope. `display` and `prompt` are the kernel's. Returns the names of the console's
  * methods.
  */
-export function globalsInstall({ display, prompt }) {
+function globalsInstall({ display, prompt }) {
   const filename = join(process.cwd(), 'cell.js');
-  const require = createRequire(filename);
-  const module = new Module(filename);
-  module.filename = filename;
-  module.paths = require.resolve.paths('x');
-  module.require = require;
-  const { cellImport, meta } = importsMake(filename, require);
-  define('require', require);
-  define('module', module);
-  define('exports', module.exports);
+  const cellRequire = Module.createRequire(filename);
+  const cellModule = new Module(filename);
+  cellModule.filename = filename;
+  cellModule.paths = cellRequire.resolve.paths('x');
+  cellModule.require = cellRequire;
+  const { cellImport, meta } = importsMake(filename, cellRequire);
+  define('require', cellRequire);
+  define('module', cellModule);
+  define('exports', cellModule.exports);
   define('__filename', filename);
   define('__dirname', dirname(filename));
   define('display', display);
@@ -67,3 +69,7 @@ export function globalsInstall({ display, prompt }) {
   streamsBlock();
   return consoleInstall();
 }
+
+module.exports = {
+  globalsInstall,
+};

@@ -12,14 +12,14 @@
  * was. Not reached: `import()` inside eval() and new Function().
  */
 
-import Module, { createRequire } from 'node:module';
-import { dirname } from 'node:path';
-import { pathToFileURL } from 'node:url';
+'use strict';
 
-export const IMPORT_NAME = '__cell_import__';
-export const META_NAME = '__cell_meta__';
+const Module = require('node:module');
+const { dirname } = require('node:path');
+const { pathToFileURL } = require('node:url');
 
-const kernelRequire = createRequire(import.meta.url);
+const IMPORT_NAME = '__cell_import__';
+const META_NAME = '__cell_meta__';
 
 function textOf(code, node) {
   return code.slice(node.start, node.end);
@@ -77,11 +77,11 @@ function editsFind(code, program) {
 }
 
 /** The code as V8 can run it. Cells without the word cost one search. */
-export function importsRewrite(code) {
+function importsRewrite(code) {
   if (!/\bimport\b/.test(code)) {
     return code;
   }
-  const { parse } = kernelRequire('acorn');
+  const { parse } = require('acorn');
   let program;
   try {
     program = parse(code, {
@@ -106,7 +106,7 @@ export function importsRewrite(code) {
  * The two functions behind the rewritten code. `filename` is a path in the work directory that need
  * not exist: modules are found as if that file imported them.
  */
-export function importsMake(filename, require) {
+function importsMake(filename, cellRequire) {
   const loader = new Module(filename);
   loader._compile('exports.load = (specifier, options) => import(specifier, options);', filename);
   const { load } = loader.exports;
@@ -130,9 +130,16 @@ export function importsMake(filename, require) {
       if (/^(?:\.{0,2}\/|[a-z]+:)/i.test(specifier)) {
         return new URL(specifier, url).href;
       }
-      const path = require.resolve(specifier);
+      const path = cellRequire.resolve(specifier);
       return path.startsWith('/') ? pathToFileURL(path).href : `node:${path.replace('node:', '')}`;
     },
   };
   return { cellImport, meta };
 }
+
+module.exports = {
+  IMPORT_NAME,
+  META_NAME,
+  importsRewrite,
+  importsMake,
+};

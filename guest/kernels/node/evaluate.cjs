@@ -8,9 +8,11 @@
  * handles for good.
  */
 
-import { Session } from 'node:inspector';
-import { Script } from 'node:vm';
-import { importsRewrite } from './imports.mjs';
+'use strict';
+
+const { Session } = require('node:inspector');
+const { Script } = require('node:vm');
+const { importsRewrite } = require('./imports.cjs');
 
 const TAKER_NAME = '__cell_take__';
 const NUMBERS = new Map([['NaN', NaN], ['Infinity', Infinity], ['-Infinity', -Infinity], ['-0', -0]]);
@@ -29,7 +31,7 @@ function objectGuess(code) {
   }
 }
 
-export class Evaluator {
+class Evaluator {
   #session = new Session();
   #taker;
   #taken;
@@ -99,3 +101,7 @@ export class Evaluator {
     });
   }
 }
+
+module.exports = {
+  Evaluator,
+};

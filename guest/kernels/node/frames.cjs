@@ -4,30 +4,41 @@
  * Both threads of the kernel use it; nothing here touches a descriptor.
  */
 
-export const K_EXEC = 0x20;
-export const K_ACK = 0x21;
-export const K_INPUT = 0x22;
-export const K_INTERRUPT = 0x23;
-export const K_READY = 0x30;
-export const K_DISPLAY = 0x31;
-export const K_RESULT = 0x32;
-export const K_ERROR = 0x33;
-export const K_DONE = 0x34;
-export const K_INPUT_REQUEST = 0x35;
+'use strict';
+
+const K_EXEC = 0x20;
+const K_ACK = 0x21;
+const K_INPUT = 0x22;
+const K_INTERRUPT = 0x23;
+const K_READY = 0x30;
+const K_DISPLAY = 0x31;
+const K_RESULT = 0x32;
+const K_ERROR = 0x33;
+const K_DONE = 0x34;
+const K_INPUT_REQUEST = 0x35;
 
 /** After one of these the kernel waits for K_ACK. */
-export const BARRIERS = new Set([K_DISPLAY, K_RESULT, K_ERROR]);
+const BARRIERS = new Set([K_DISPLAY, K_RESULT, K_ERROR]);
 
-export const FD = 3;
-export const TOKEN_SIZE = 16;
-export const NO_TOKEN = new Uint8Array(TOKEN_SIZE);
+const FD = 3;
+const TOKEN_SIZE = 16;
+const NO_TOKEN = new Uint8Array(TOKEN_SIZE);
 
 /** The longest payload that any frame may have. */
 const PAYLOAD_MAX = (64 << 20) + (4 << 10);
 const HEADER_SIZE = 9;
 
+/** The length of the payload after a header. Throws where it is over the protocol's limit. */
+function payloadSize(head) {
+  const size = head.readUInt32LE(0);
+  if (size > PAYLOAD_MAX) {
+    throw new RangeError(`frame of ${size} bytes`);
+  }
+  return size;
+}
+
 /** Header and token of a frame; a body of `bodySize` bytes follows it. */
-export function frameHead(type, stream, token, bodySize) {
+function frameHead(type, stream, token, bodySize) {
   const head = Buffer.allocUnsafe(HEADER_SIZE + TOKEN_SIZE);
   head.writeUInt32LE(TOKEN_SIZE + bodySize, 0);
   head.writeUInt8(type, 4);
@@ -37,7 +48,7 @@ export function frameHead(type, stream, token, bodySize) {
 }
 
 /** Cuts a byte stream into frames and hands each to `onFrame(type, stream, payload)`. */
-export class FrameReader {
+class FrameReader {
   #onFrame;
   #chunks = [];
   #have = 0;
@@ -46,16 +57,12 @@ export class FrameReader {
     this.#onFrame = onFrame;
   }
 
-  /** Takes the next bytes. Throws where a length is over the protocol's limit. */
+  /** Takes the next bytes. Throws as payloadSize does. */
   push(chunk) {
     this.#chunks.push(chunk);
     this.#have += chunk.length;
     while (this.#have >= HEADER_SIZE) {
-      const head = this.#joined(HEADER_SIZE);
-      const length = head.readUInt32LE(0);
-      if (length > PAYLOAD_MAX) {
-        throw new RangeError(`frame of ${length} bytes`);
-      }
+      const length = payloadSize(this.#joined(HEADER_SIZE));
       // Chunks are joined only when a frame is whole: a long one must not be copied per chunk.
       if (this.#have < HEADER_SIZE + length) {
         return;
@@ -79,3 +86,24 @@ export class FrameReader {
     return this.#chunks[0];
   }
 }
+
+module.exports = {
+  K_EXEC,
+  K_ACK,
+  K_INPUT,
+  K_INTERRUPT,
+  K_READY,
+  K_DISPLAY,
+  K_RESULT,
+  K_ERROR,
+  K_DONE,
+  K_INPUT_REQUEST,
+  BARRIERS,
+  FD,
+  TOKEN_SIZE,
+  NO_TOKEN,
+  HEADER_SIZE,
+  payloadSize,
+  frameHead,
+  FrameReader,
+};

@@ -10,12 +10,15 @@
  * started while a call is unanswered.
  */
 
-import { writeSync } from 'node:fs';
-import { Session } from 'node:inspector';
-import { Socket } from 'node:net';
-import { parentPort, workerData } from 'node:worker_threads';
-import * as wire from './frames.mjs';
-import { SLOT_ACKED, SLOT_INPUT, SLOT_INTERRUPT } from './link.mjs';
+'use strict';
+
+const { writeSync } = require('node:fs');
+const { Session } = require('node:inspector');
+const { Socket } = require('node:net');
+const { parentPort, workerData } = require('node:worker_threads');
+const wire = require('./frames.cjs');
+const { OWNER_MAIN, OWNER_NONE, OWNER_WORKER } = require('./link.cjs');
+const { SLOT_ACKED, SLOT_INPUT, SLOT_INTERRUPT, SLOT_OWNER } = require('./link.cjs');
 
 /** How long the message that asks for an end has before the running JavaScript is terminated. */
 const TERMINATE_DELAY = 30;
@@ -32,7 +35,7 @@ let heldExec = null; // a K_EXEC that came while a terminate was unanswered
 let inspector = null; // there only while a terminate is unanswered
 let ladderTimer = null;
 
-const socket = new Socket({ fd: wire.FD, readable: true, writable: true });
+let socket = null;
 
 /** The kernel cannot go on. SIGKILL, as user code may have taken every other way out. */
 function die(reason) {
@@ -167,12 +170,25 @@ const reader = new wire.FrameReader((type, stream, payload) => {
 
 process.on('uncaughtException', (error) => die(error.stack));
 
-// A frame of a cell that is over is dropped: its sender was interrupted.
-parentPort.on('message', (frames) => {
-  queue.push(...frames.filter(({ stream }) => stream === cell));
+/** Takes the socket over; `first` is the cell that the main thread has read: {cell, token}. */
+function socketOpen(first) {
+  if (Atomics.compareExchange(shared, SLOT_OWNER, OWNER_NONE, OWNER_WORKER) === OWNER_NONE) {
+    ({ cell, token } = first);
+  } else {
+    Atomics.wait(shared, SLOT_OWNER, OWNER_MAIN);
+  }
+  socket = new Socket({ fd: wire.FD, readable: true, writable: true });
+  socket.on('data', (chunk) => reader.push(chunk));
+  socket.on('error', () => die());
+  socket.on('close', () => die());
+}
+
+parentPort.on('message', (message) => {
+  if (!socket) {
+    socketOpen(message);
+    return;
+  }
+  // A frame of a cell that is over is dropped: its sender was interrupted.
+  queue.push(...message.filter(({ stream }) => stream === cell));
   queuePump();
 });
-
-socket.on('data', (chunk) => reader.push(chunk));
-socket.on('error', () => die());
-socket.on('close', () => die());

@@ -4,9 +4,11 @@
  * without line breaks, text kinds as text, JSON kinds as values.
  */
 
-import { Buffer } from 'node:buffer';
-import { inspect, types } from 'node:util';
-import { jsonEncode } from './link.mjs';
+'use strict';
+
+const { Buffer } = require('node:buffer');
+const { inspect, types } = require('node:util');
+const { jsonEncode } = require('./link.cjs');
 
 /** An object with a method of this name says itself how it is shown, by returning a MIME map. */
 const DISPLAY_SYMBOL = Symbol.for('Jupyter.display');
@@ -90,7 +92,7 @@ function sniff(data) {
 }
 
 /** util.inspect as the values of cells and console.log use it. */
-export function inspectText(value) {
+function inspectText(value) {
   return inspect(value, { depth: 4, ...(typeof value === 'string' && { maxStringLength: null }) });
 }
 
@@ -101,7 +103,7 @@ function ownBundle(value) {
 }
 
 /** The MIME map of a value given to display(). */
-export function displayBundle(value) {
+function displayBundle(value) {
   if (typeof value === 'string') {
     return { 'text/html': value };
   }
@@ -126,7 +128,7 @@ export function displayBundle(value) {
 }
 
 /** The MIME map of a cell's value. */
-export function resultBundle(value) {
+function resultBundle(value) {
   return { 'text/plain': inspectText(value), ...ownBundle(value) };
 }
 
@@ -134,7 +136,7 @@ export function resultBundle(value) {
  * The body of a K_DISPLAY or K_RESULT frame. A value that does not fit into a frame with those
  * before it is replaced by a note in text/plain.
  */
-export function bundleEncode(bundle, metadata = {}) {
+function bundleEncode(bundle, metadata = {}) {
   const body = jsonEncode({ data: bundle, metadata });
   if (body.length <= BUNDLE_MAX) {
     return body;
@@ -159,7 +161,7 @@ export function bundleEncode(bundle, metadata = {}) {
  * Makes the global `display`. `emit(body)` sends one frame. Besides display(value, …) there is
  * display.mime(map, metadata), and for one kind each display.html(x), .markdown, .svg and .json.
  */
-export function displayMake(emit) {
+function displayMake(emit) {
   const display = (...values) => {
     for (const value of values) {
       emit(bundleEncode(displayBundle(value)));
@@ -172,3 +174,11 @@ export function displayMake(emit) {
   }
   return display;
 }
+
+module.exports = {
+  inspectText,
+  displayBundle,
+  resultBundle,
+  bundleEncode,
+  displayMake,
+};
