@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""The kernel itself: cells in, frames out."""
+
+import faulthandler
+import gc
+import importlib
+import os
+import platform
+import signal
+import sys
+import time
+
+from .channel import K_ERROR, K_RESULT, Channel
+from .interrupts import Interrupts
+from .loop import Loop
+from .payload import bundle_encode, error_encode, object_encode, traceback_text
+from .shell import HIDDEN, Shell
+from .streams import Streams
+
+CHANNEL_FD = 3
+FIGURE_SECONDS = 1.0  # for drawing figures after an interrupt; at 2 s init kills
+
+
+class Kernel:
+    """A shell, its streams and its connection."""
+
+    def __init__(self):
+        self.interrupts = Interrupts()
+        self.interrupts.install()
+        self.channel = Channel(CHANNEL_FD, self.interrupts)
+        self.streams = Streams()
+        self.loop = Loop()
+        self.shell = Shell.instance(self.channel, self.streams, self.loop)
+        os.register_at_fork(before=self.streams.flush_own, after_in_child=self._forked)
+
+    def serve(self, user_paths: list[str]) -> None:
+        """Run cells for ever."""
+        _open_path(user_paths)
+        sys.argv = [""]
+        faulthandler.enable()
+        gc.freeze()
+        gc.enable()
+        self.channel.ready(object_encode({"language": "python",
+                                          "version": platform.python_version()}))
+        while True:
+            self._run_cell(self.channel.next_cell())
+
+    def _run_cell(self, source: str) -> None:
+        self.interrupts.install()
+        self.streams.heal()
+        self.loop.prepare()
+        importlib.invalidate_caches()
+        self.shell.begin(source)
+        self.interrupts.begin()
+        try:
+            self._execute(source)
+        except BaseException as error:  # an interrupt that met the shell's own code
+            self.shell.record_error(error)
+        if self.channel.forked:
+            self._leave_child()
+        if self.interrupts.first is not None:
+            self._clean_up()
+        self._report()
+
+    def _execute(self, source: str) -> None:
+        """Run the cell with interrupts let through."""
+        try:
+            self.shell.run_cell(source, store_history=True)
+            if not self.channel.forked:
+                self.shell.figures.flush()
+        finally:
+            self.interrupts.armed = False
+
+    def _clean_up(self) -> None:
+        """After an interrupt: end what still runs, draw what was plotted before it."""
+        try:
+            self.interrupts.armed = True
+            self.loop.cancel_all()
+        except BaseException as error:
+            self.shell.record_error(error)
+        finally:
+            self.interrupts.armed = False
+        try:
+            self.shell.figures.flush(self.interrupts.first + FIGURE_SECONDS)
+        except Exception as error:
+            self.shell.record_error(error)
+
+    def _report(self) -> None:
+        """Send the value, the error and the end of the cell."""
+        shell = self.shell
+        status = "ok"
+        if shell.displayhook.value:
+            self._send(K_RESULT, bundle_encode(*shell.displayhook.value))
+        if shell.error is not None:
+            status = "error" if self.interrupts.first is None else "interrupted"
+            self._send(K_ERROR, error_encode(shell.error, HIDDEN))
+        shell.displayhook.value = shell.error = None
+        self.streams.flush()
+        self.interrupts.end()
+        self.channel.done(object_encode({"status": status}))
+
+    def _send(self, kind: int, body: bytes) -> None:
+        self.streams.flush()
+        self.channel.barrier(kind, body)
+
+    def _forked(self) -> None:
+        """In a child made by os.fork: neither the connection nor the event loop is ours."""
+        self.channel.drop()
+        self.loop.drop()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _leave_child(self) -> None:
+        """The cell's code returned in a forked child: there is no one to tell."""
+        error, code = self.shell.error, 0
+        if isinstance(error, SystemExit):
+            code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        elif error is not None:
+            print(traceback_text(error, HIDDEN), end="", file=sys.stderr)
+            code = 1
+        self.streams.flush()
+        os._exit(code & 0xFF)
+
+
+def _open_path(user_paths: list[str]) -> None:
+    """Let imports see the current directory and what the user installs, now or later."""
+    import site
+
+    user_site = site.getusersitepackages()
+    if site.ENABLE_USER_SITE:
+        try:
+            os.makedirs(user_site, exist_ok=True)
+        except OSError:
+            pass
+        if user_site not in user_paths:
+            user_paths.append(user_site)
+    place = next((number for number, path in enumerate(sys.path)
+                  if path.endswith(("site-packages", "dist-packages"))), len(sys.path))
+    sys.path[place:place] = user_paths
+    sys.path.insert(0, "")
