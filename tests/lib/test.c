@@ -167,6 +167,8 @@ void test_mem_eq(const char *file, int line, const char *text, const void *got, 
     const unsigned char *g = got;
     const unsigned char *w = want;
 
+    if (g == NULL && size > 0)
+        test_fail(file, line, "%s is NULL", text);
     for (size_t i = 0; i < size; i++) {
         if (g[i] != w[i])
             test_fail(file, line, "%s: byte %zu of %zu is 0x%02x, not 0x%02x", text, i, size, g[i],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Each check of tools/ must fail on a bad example, and pass on a good one."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -124,7 +125,7 @@ def test_style_ignores_comments_and_strings(tmp_path):
     assert status == 0, output
 
 
-@pytest.mark.parametrize("head", ["", "/* MIT */\n", "/* SPDX-License-Identifier: MIT */\nint x;\n"])
+@pytest.mark.parametrize("head", ["", "/* MIT */\n", HEAD.split("\n", 1)[0] + "\nint x;\n"])
 def test_style_wants_the_head_of_a_file(tmp_path, head):
     assert check("check-style", tmp_path, GOOD | {"src/base/bad.c": head + "int y;\n"})[0] == 1
 
@@ -169,3 +170,47 @@ def test_size_refuses_a_long_header(tmp_path):
     status, output = check("check-size", tmp_path, {"src/base/bad.h": HEADER + "int x;\n" * 200})
     assert status == 1
     assert "length is 203" in output
+
+
+ROOT = TOOLS.parent
+TORTURED = HEAD + """#include "tests/lib/test.h"
+#include <stdlib.h>
+TEST(memory)
+{
+    char *text = malloc(10);
+
+    %s
+    free(text);
+}
+"""
+
+
+def torture(tmp_path, statement):
+    """Build a test program with failing calls and run tools/torture over it."""
+    program = tmp_path / "tests/unit/test-example"
+    program.parent.mkdir(parents=True)
+    (tmp_path / "x.c").write_text(TORTURED % statement)
+    names = re.findall(r"'([a-z0-9_]+)'", (ROOT / "tests/torture/meson.build").read_text()
+                       .partition("torture_wrapped = [")[2].partition("]")[0])
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-fexceptions", "-fsanitize=address,undefined", "-g",
+                    "-I", ROOT, tmp_path / "x.c", ROOT / "tests/lib/test.c",
+                    ROOT / "tests/torture/wrap.c", *(f"-Wl,--wrap={name}" for name in names),
+                    "-o", program], check=True)
+    run = subprocess.run([TOOLS / "torture", tmp_path], capture_output=True, text=True, check=False)
+    return run.returncode, run.stdout
+
+
+def test_torture_accepts_an_error(tmp_path):
+    status, output = torture(tmp_path, "assert_not_null(text);")
+    assert (status, "2 runs, 0 broken" in output) == (0, True), output
+
+
+def test_torture_finds_an_unchecked_allocation(tmp_path):
+    status, output = torture(tmp_path, "text[0] = 0;")
+    assert (status, "2 runs, 2 broken" in output) == (1, True), output
+
+
+def test_torture_finds_a_leak(tmp_path):
+    status, output = torture(tmp_path, "void *more = malloc(5);\n"
+                             "if (more == NULL) { text = NULL; return; }\nfree(more);")
+    assert status == 1, output
