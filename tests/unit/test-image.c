@@ -86,6 +86,7 @@ static const char *demo_names(void)
     static char text[1024];
     struct dirent **names;
     char path[PATH_LEN];
+    size_t used = 0;
     int n;
 
     snprintf(path, sizeof(path), "%s/images/demo", test_dir());
@@ -94,7 +95,8 @@ static const char *demo_names(void)
     text[0] = 0;
     for (int i = 0; i < n; i++) {
         if (!str_eq(names[i]->d_name, ".") && !str_eq(names[i]->d_name, ".."))
-            strncat(strncat(text, names[i]->d_name, 100), " ", 2);
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%.100s ", names[i]->d_name);
+        assert_true(used < sizeof(text));
         free(names[i]);
     }
     free(names);
