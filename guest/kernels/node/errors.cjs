@@ -78,8 +78,8 @@ function sourceMark(source, { lineNumber, columnNumber }) {
 }
 
 /**
- * The body of K_ERROR for a thrown value. `place` is there when the cell itself does not parse:
- * {name, source, lineNumber, columnNumber}.
+ * The body of K_ERROR for a thrown value. `place` is there when something does not parse:
+ * {lineNumber, columnNumber}, and where it is the cell itself also {name, source}.
  */
 function errorBody(error, place) {
   try {
@@ -88,6 +88,11 @@ function errorBody(error, place) {
       return { type: 'Uncaught', message: text, traceback: `Uncaught ${text}` };
     }
     const type = errorType(error);
+    if (place && place.source === undefined) {
+      const where = `line ${place.lineNumber + 1}, column ${place.columnNumber + 1} of the module`;
+      const message = textCut(`${error.message} (${where})`);
+      return { type, message, traceback: `${type}: ${message}` };
+    }
     if (place) {
       const message = `${error.message} (line ${place.lineNumber + 1})`;
       const where = `${place.name}:${place.lineNumber + 1}:${place.columnNumber + 1}`;

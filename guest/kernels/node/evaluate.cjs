@@ -66,13 +66,35 @@ class Evaluator {
     return value;
   }
 
+  /** Where something does not parse: only V8's message object of the error knows. */
+  #place(thrown, error, cell) {
+    if (!(error instanceof SyntaxError)) {
+      return undefined;
+    }
+    if (thrown.scriptId !== undefined) { // no cell that parses has one here
+      const lines = cell.source.split('\n');
+      const last = lines.length - 1; // V8 finds an early end behind it, where our own line is
+      return thrown.lineNumber <= last
+        ? { ...thrown, ...cell }
+        : { lineNumber: last, columnNumber: lines[last].length, ...cell };
+    }
+    let place;
+    if (!error.stack.includes(cell.name)) { // an ES module; all else has a stack with the place
+      const { objectId } = thrown.exception;
+      this.#session.post('Runtime.getExceptionDetails', { errorObjectId: objectId }, (_, reply) => {
+        place = reply?.exceptionDetails;
+      });
+    }
+    return place;
+  }
+
   /**
    * Runs a cell. Calls `done.value(value)` or `done.error(error, place)` once, unless `done.wanted()`
    * is false by then. The call itself may return before or after that.
    */
   run(cell, code, done) {
     const name = `cell-${cell}`;
-    const source = importsRewrite(objectGuess(code));
+    const source = importsRewrite(objectGuess(code)).trimEnd();
     const group = `c${cell}`;
     const params = {
       expression: `${source}\n//# sourceURL=${name}`,
@@ -90,13 +112,12 @@ class Evaluator {
       }
       const { exceptionDetails: thrown, result } = reply;
       const value = this.#take(thrown ? thrown.exception : result);
+      const place = thrown && this.#place(thrown, value, { name, source });
       this.#session.post('Runtime.releaseObjectGroup', { objectGroup: group });
-      if (!thrown) {
-        done.value(value);
+      if (thrown) {
+        done.error(value, place);
       } else {
-        // Only a cell that does not parse has a script and no stack.
-        const parsed = thrown.scriptId === undefined || !(value instanceof SyntaxError);
-        done.error(value, parsed ? undefined : { ...thrown, name, source });
+        done.value(value);
       }
     });
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /**
  * What a cell finds in its global scope besides Node's own globals: require, module, exports,
- * __filename, __dirname, prompt, display, and a console that writes straight to the streams. All
- * can be declared again by a cell, as each is a configurable property.
+ * __filename, __dirname, prompt, display, a console that writes straight to the streams, and another
+ * process.stdin. A cell can declare all of them again, as each is a configurable property.
  */
 
 'use strict';
@@ -10,6 +10,7 @@
 const { Console } = require('node:console');
 const Module = require('node:module');
 const { dirname, join } = require('node:path');
+const { stdinInstall } = require('./stdin.cjs');
 const { IMPORT_NAME, META_NAME, importsMake } = require('./imports.cjs');
 
 /** The same depth as for values of cells. */
@@ -21,7 +22,7 @@ function define(name, value) {
 
 /**
  * Puts plain methods in place of those that an inspector session wraps: the wrapped ones also keep
- * the arguments of the last 1,000 calls alive, and take three times as long.
+ * the arguments of the last 1,000 calls alive, and take twice as long.
  */
 function consoleInstall() {
   const { stdout, stderr } = process;
@@ -66,6 +67,7 @@ function globalsInstall({ display, prompt }) {
   define(IMPORT_NAME, cellImport);
   define(META_NAME, meta);
   process.argv.length = 1;
+  stdinInstall((text) => prompt(text));
   streamsBlock();
   return consoleInstall();
 }

@@ -87,8 +87,8 @@ class Link {
   #displays = 0;
   #firstToken = null; // there only while this thread may still end the first cell
 
-  /** Starts the worker, and tells init that the kernel is up: it can already send the first cell. */
-  constructor(ready) {
+  /** Starts the worker. */
+  constructor() {
     const { port1, port2 } = new MessageChannel();
     this.#inputPort = port1;
     port1.unref();
@@ -101,7 +101,11 @@ class Link {
       writeSync(2, `node kernel: ${error.stack}\n`);
       process.exit(70);
     });
-    frameWrite({ type: wire.K_READY, stream: 0, body: jsonEncode(ready) }, wire.NO_TOKEN);
+  }
+
+  /** Tells init that the kernel is up. Init may send the first cell and signals from here on. */
+  ready(info) {
+    frameWrite({ type: wire.K_READY, stream: 0, body: jsonEncode(info) }, wire.NO_TOKEN);
   }
 
   /** Waits for the first cell. Nothing else can happen in this thread before it. */

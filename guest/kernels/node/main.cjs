@@ -16,10 +16,13 @@ const { AsyncLocalStorage } = require('node:async_hooks');
 const { writeSync } = require('node:fs');
 const { K_ERROR, K_RESULT } = require('./frames.cjs');
 const { Link, jsonEncode } = require('./link.cjs');
+const { listenersInstall } = require('./listeners.cjs');
 
-const link = new Link({ language: 'node', version: process.versions.node });
+// The worker starts, and init prepares the first cell, in parallel with all that is loaded below.
+const link = new Link();
+listenersInstall(asyncError);
+link.ready({ language: 'node', version: process.versions.node });
 
-// The worker starts in parallel with this.
 const { Evaluator } = require('./evaluate.cjs');
 const { bundleEncode, displayMake, resultBundle } = require('./display.cjs');
 const { InterruptedError, errorBody } = require('./errors.cjs');
@@ -107,7 +110,11 @@ function cellStart(cell, code) {
     error: (error, place) => cellFail(cell, error, place),
     wanted: () => cell === current,
   };
-  context.run(cell, () => evaluator.run(cell, code, done));
+  try {
+    context.run(cell, () => evaluator.run(cell, code, done));
+  } catch (error) {
+    cellFail(cell, error);
+  }
 }
 
 function interruptedCheck() {
@@ -153,10 +160,7 @@ function displayEmit(body) {
   }
 }
 
-/**
- * The global prompt(text, {password}): asks the client for a line and waits for it. (process.stdin
- * is at its end from the start, so reading it never waits.)
- */
+/** The global prompt(text, {password}): asks the client for a line and waits for it. */
 function prompt(text = '', { password = false } = {}) {
   if (current === 0) {
     throw new Error('prompt: no cell runs, so nobody can be asked');
@@ -181,27 +185,6 @@ function asyncError(label, error) {
   stderrWrite(`${label}: ${errorBody(error).traceback}\n`);
 }
 
-/** Adds a process listener that user code cannot take away. */
-function listen(event, listener) {
-  process.on(event, listener);
-  process.on('removeListener', (name, gone) => {
-    if (name === event && gone === listener) {
-      process.on(event, listener);
-    }
-  });
-}
-
-listen('SIGINT', () => {});
-listen('uncaughtException', (error) => {
-  if (process.listenerCount('uncaughtException') === 1) {
-    asyncError('Uncaught (async)', error);
-  }
-});
-listen('unhandledRejection', (reason) => {
-  if (process.listenerCount('unhandledRejection') === 1) {
-    asyncError('Unhandled rejection', reason);
-  }
-});
 const consoleMethods = globalsInstall({ display: displayMake(displayEmit), prompt });
 link.onMessage(({ op, cell, code }) => {
   if (op === 'exec') {
