@@ -144,6 +144,7 @@ class _Run:
     token: bytes
     answers: list[str | None]
     interrupt_on: bytes | None
+    interrupt_after: float
     interrupt_at: float | None
     deadline: float
     sigint_next: float | None = None
@@ -195,8 +196,8 @@ class Kernel:
         """Run one cell to its end and return what it did.
 
         answers: a line for each input request; None, or none left, says that nobody can answer.
-        interrupt_on: start the interrupt ladder when stdout holds this text.
-        interrupt_after: start it after so many seconds.
+        interrupt_on: start the interrupt ladder a moment after stdout holds this text.
+        interrupt_after: start it after so many seconds, counted from that text where one is given.
         A cell that is not over after `timeout` seconds raises KernelTimeout, and the kernel is dead.
         """
         code = code.encode() if isinstance(code, str) else code
@@ -211,7 +212,8 @@ class Kernel:
             token=os.urandom(TOKEN_SIZE),
             answers=list(answers),
             interrupt_on=marker,
-            interrupt_at=None if interrupt_after is None else begin + interrupt_after,
+            interrupt_after=0.05 if interrupt_after is None else interrupt_after,
+            interrupt_at=None if interrupt_after is None or marker else begin + interrupt_after,
             deadline=begin + timeout,
         )
         self._send(K_EXEC, cell.number, run.token + code)
@@ -307,7 +309,8 @@ class Kernel:
                 raise KernelTimeout(f"cell {cell.number} is not over; so far {cell.events}")
             self._pipes_read(cell.events)
             if run.interrupt_on and run.interrupt_on in cell.raw("stdout"):
-                run.interrupt_on, run.interrupt_at = None, time.monotonic()
+                run.interrupt_on = None
+                run.interrupt_at = time.monotonic() + run.interrupt_after
             try:
                 while not cell.status and (frame := self._frame_next()):
                     self._frame_handle(run, *frame)

@@ -92,7 +92,8 @@ class Channel:
 
     def drop(self) -> None:
         """In a forked child: forget the connection, which is the parent's alone."""
-        os.close(self._fd)
+        if not self.forked:
+            os.close(self._fd)
         self._fd, self._token, self.forked = -1, None, True
         self._lock, self._owner = threading.Lock(), 0
         self._main_thread = threading.get_ident()

@@ -90,7 +90,10 @@ class Kernel:
         shell = self.shell
         status = "ok"
         if shell.displayhook.value:
-            self._send(K_RESULT, bundle_encode(*shell.displayhook.value))
+            try:
+                self._send(K_RESULT, bundle_encode(*shell.displayhook.value))
+            except Exception as error:  # no memory for it, or what is no MIME map at all
+                shell.record_error(error)
         if shell.error is not None:
             status = "error" if self.interrupts.first is None else "interrupted"
             self._send(K_ERROR, error_encode(shell.error, HIDDEN))
@@ -115,7 +118,7 @@ class Kernel:
         if isinstance(error, SystemExit):
             code = error.code if isinstance(error.code, int) else int(error.code is not None)
         elif error is not None:
-            print(traceback_text(error, HIDDEN), end="", file=sys.stderr)
+            self.streams.complain(traceback_text(error, HIDDEN))
             code = 1
         self.streams.flush()
         os._exit(code & 0xFF)

@@ -64,12 +64,12 @@ class Figures:
 
     def formatted(self, thing, data: dict) -> None:
         """Remember what is about to be shown of a figure."""
-        if _is_figure(thing):
+        if is_figure(thing):
             self._shown[id(thing)] = data
 
     def is_value(self, thing) -> None:
         """The cell's value is shown as its result."""
-        self._value = id(thing) if _is_figure(thing) else None
+        self._value = id(thing) if is_figure(thing) else None
 
     def flush(self, deadline: float | None = None) -> None:
         """Display every open figure and close it; stop when the deadline is over."""
@@ -115,7 +115,8 @@ class Figures:
         backend_bases.FigureManagerBase.show = show
 
 
-def _is_figure(thing) -> bool:
+def is_figure(thing) -> bool:
+    """True for a figure of matplotlib."""
     module = sys.modules.get("matplotlib.figure")
     return module is not None and isinstance(thing, getattr(module, "Figure", ()))
 
@@ -136,7 +137,7 @@ def _adapt_plotly(renderers) -> None:
         display(bundle, raw=True)
 
     renderers.show = show
-    renderers.RenderersConfig._activate_pending_renderers = lambda *_args, **_kwargs: None
+    type(renderers.renderers)._activate_pending_renderers = lambda *_args, **_kwargs: None
     renderers.renderers.default = "plotly_mimetype"
 
 

@@ -35,7 +35,7 @@ from .afterimport import AfterImport
 from .channel import K_DISPLAY, Channel
 from .loop import Loop
 from .payload import bundle_encode, object_encode, traceback_text
-from .plots import Figures
+from .plots import Figures, is_figure
 from .streams import Streams
 
 HISTORY_KEPT = 100
@@ -99,7 +99,7 @@ class Formatter(DisplayFormatter):
     """Collects what fails while it formats, and tells figures what has been drawn."""
 
     def format(self, obj, include=None, exclude=None):
-        """The MIME map of a value. A broken _repr_ costs its own entry only."""
+        """The MIME map of a value. A broken _repr_ costs its own entry only, but a figure is all."""
         shell = self.parent
         outer, shell.format_errors = shell.format_errors, []
         try:
@@ -107,10 +107,10 @@ class Formatter(DisplayFormatter):
             failures = shell.format_errors
         finally:
             shell.format_errors = outer
-        if failures and not data:
+        if failures and (not data or is_figure(obj)):
             raise failures[0]
         for failure in failures:
-            print(traceback_text(failure, HIDDEN), end="", file=sys.stderr)
+            shell.streams.complain(traceback_text(failure, HIDDEN))
         shell.figures.formatted(obj, data)
         return data, metadata
 
@@ -195,7 +195,7 @@ class Shell(InteractiveShell):
         self.figures = Figures(self, hooks)
         hooks.add("getpass", self._adapt_getpass)
         self._adapt_scripts()
-        self.set_hook("show_in_pager", lambda _self, text, *_rest: print(_page_text(text)), 0)
+        self.set_hook("show_in_pager", _page_print, 0)
         self.builtin_trap.__enter__()
         self.display_trap.__enter__()
 
@@ -215,7 +215,7 @@ class Shell(InteractiveShell):
             # An interrupt of an await: only the cancelled task knows the line.
             self.error = before.with_traceback(error.__traceback__)
             return
-        print(traceback_text(before, HIDDEN), end="", file=sys.stderr)
+        self.streams.complain(traceback_text(before, HIDDEN))
 
     async def run_code(self, code_obj, result=None, *, async_=False):
         """Run one statement of a cell; True if it failed."""
@@ -340,6 +340,8 @@ class Shell(InteractiveShell):
         super().init_user_ns()
         self.user_ns.pop("open", None)  # IPython's own refuses fd 0, 1 and 2
         self.user_ns_hidden.pop("open", None)
+        for name in ("__spec__", "__loader__", "__package__"):  # gone after %reset
+            self.user_ns.setdefault(name, None)
 
     def init_builtins(self):
         super().init_builtins()
@@ -351,8 +353,9 @@ async def _await(value):
     return await value
 
 
-def _page_text(data) -> str:
-    return data.get("text/plain", "") if isinstance(data, dict) else str(data)
+def _page_print(_shell, data, *_args, **_kwargs) -> None:
+    """What IPython would show in a pager."""
+    print(data.get("text/plain", "") if isinstance(data, dict) else data)
 
 
 def _run_script(command: list[str], cell: str, raise_error: bool) -> None:

@@ -34,7 +34,7 @@ class Streams:
         for name, stream in self._own.items():
             if getattr(sys, name, None) is not stream:
                 setattr(sys, name, stream)  # may drop the last reference, which may close ours
-            if stream.closed:
+            if not _is_open(stream):
                 self._own[name] = stream = _reopen(name)
                 setattr(sys, name, stream)
                 setattr(sys, f"__{name}__", stream)
@@ -42,7 +42,10 @@ class Streams:
     def flush(self) -> None:
         """Send everything printed so far, also what C code holds back, into the pipes."""
         streams = [self._own["stdout"], self._own["stderr"]]
-        streams += [stream for stream in (sys.stdout, sys.stderr) if stream not in streams]
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name, None)
+            if stream is not self._own[name]:
+                streams.append(stream)
         for stream in streams:
             try:
                 stream.flush()
@@ -50,6 +53,13 @@ class Streams:
                 pass
         if "ctypes" in sys.modules:
             _flush_c(sys.modules["ctypes"])
+
+    def complain(self, text: str) -> None:
+        """Print on the real stderr, whatever a cell has done to it."""
+        try:
+            self._own["stderr"].write(text)
+        except Exception:
+            pass
 
     def flush_own(self) -> None:
         """Leave nothing in the buffers that a forked child would print a second time."""
@@ -69,6 +79,13 @@ def _high() -> int:
     import resource
 
     return HIGH_FD if resource.getrlimit(resource.RLIMIT_NOFILE)[0] > HIGH_FD + 8 else 10
+
+
+def _is_open(stream) -> bool:
+    try:
+        return not stream.closed
+    except ValueError:  # detached
+        return False
 
 
 def _reopen(name: str) -> io.TextIOBase:
