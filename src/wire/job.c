@@ -124,6 +124,7 @@ const char *degraded_name(uint32_t bit)
         "no idmapped mounts",
         "egress runs with the caller's uid",
         "no network namespace",
+        "no user namespace",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {

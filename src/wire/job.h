@@ -113,6 +113,7 @@ enum degraded {
     DEGRADED_NO_IDMAP = 1u << 7,
     DEGRADED_EGRESS_UID = 1u << 8, /* egress runs with the caller's uid */
     DEGRADED_NO_NETNS = 1u << 9,
+    DEGRADED_NO_USERNS = 1u << 10,
 };
 
 struct keeper_event {
