@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control connections. Two locks: `lock` guards the list of sinks and is held while a sink is
- * called, so a sink that was detached is certainly not running. It is recursive, because a run that
- * ends starts the next one from its sink. `write_lock` keeps frames whole.
+ * Control connections. `lock` guards the list of sinks and is never held while a sink is called,
+ * because a sink takes its session's lock and may attach the next run; `calling` says which one
+ * runs, and detaching waits for it. `write_lock` keeps frames whole.
  */
 #include "engine/control.h"
 
@@ -10,7 +10,6 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -30,9 +29,12 @@ struct control {
     struct buf welcome;
 
     pthread_mutex_t lock;
+    pthread_cond_t idle; /* no sink is being called */
     struct control_sink *sinks;
+    struct control_sink *calling;
     uint32_t next_stream;
     bool lost;
+    bool orphaned; /* freed from its own reader thread, which has to do it at its end */
     struct error why;
 
     pthread_mutex_t write_lock;
@@ -91,51 +93,85 @@ static struct control_sink **sink_find(struct control *c, uint32_t stream)
     return p;
 }
 
+/* Takes a sink out of the list for the time of a call. */
+static struct control_sink *sink_begin(struct control *c, struct control_sink **p)
+{
+    struct control_sink *sink = *p;
+
+    if (sink)
+        *p = sink->next;
+    c->calling = sink;
+    return sink;
+}
+
+static void sink_end(struct control *c, struct control_sink *sink, bool keep)
+{
+    pthread_mutex_lock(&c->lock);
+    if (keep) {
+        sink->next = c->sinks;
+        c->sinks = sink;
+    }
+    c->calling = NULL;
+    pthread_cond_broadcast(&c->idle);
+    pthread_mutex_unlock(&c->lock);
+}
+
 static void frame_dispatch(struct control *c, const struct frame *f)
 {
-    struct control_sink **p, *sink;
+    struct control_sink *sink;
 
     pthread_mutex_lock(&c->lock);
-    p = sink_find(c, f->stream);
-    sink = *p;
-    if (sink) {
-        *p = sink->next; /* out of the list first: when the sink is done it may be gone at once */
-        if (!sink->frame(sink, f)) {
-            sink->next = c->sinks;
-            c->sinks = sink;
-            credit_give(c, sink, f->len);
-        }
-    }
+    sink = sink_begin(c, sink_find(c, f->stream));
     pthread_mutex_unlock(&c->lock);
+    if (!sink)
+        return;
+    /* A sink that is done may be gone already: only one that goes on is touched again. */
+    if (sink->frame(sink, f)) {
+        sink_end(c, sink, false);
+    } else {
+        credit_give(c, sink, f->len);
+        sink_end(c, sink, true);
+    }
 }
 
 static void connection_lose(struct control *c, const struct error *why)
 {
-    pthread_mutex_lock(&c->lock);
-    if (!c->lost) {
+    struct control_sink *sink;
+
+    for (;;) {
+        pthread_mutex_lock(&c->lock);
         c->lost = true;
         c->why = *why;
-    }
-    while (c->sinks) {
-        struct control_sink *sink = c->sinks;
-
-        c->sinks = sink->next;
+        sink = sink_begin(c, &c->sinks);
+        pthread_mutex_unlock(&c->lock);
+        if (!sink)
+            return;
         sink->lost(sink, why);
+        sink_end(c, sink, false);
     }
-    pthread_mutex_unlock(&c->lock);
 }
+
+static void control_destroy(struct control *c);
 
 static void *reader_main(void *arg)
 {
     struct control *c = arg;
     struct error why;
     struct frame f;
+    bool orphaned;
     int r;
 
     error_set(&why, ERR_DIED, "the sandbox has ended");
     while ((r = frame_read(c, CLOCK_FOREVER, &f, &why)) > 0)
         frame_dispatch(c, &f);
     connection_lose(c, &why);
+    pthread_mutex_lock(&c->lock);
+    orphaned = c->orphaned;
+    pthread_mutex_unlock(&c->lock);
+    if (orphaned) {
+        pthread_detach(pthread_self());
+        control_destroy(c);
+    }
     return NULL;
 }
 
@@ -176,7 +212,6 @@ int control_new(int fd, int64_t deadline, struct control **ret, struct error *re
 {
     struct timeval timeout = {.tv_sec = SEND_TIMEOUT_S};
     struct control *c = calloc(1, sizeof(*c));
-    pthread_mutexattr_t recursive;
     int r;
 
     if (!c) {
@@ -186,10 +221,8 @@ int control_new(int fd, int64_t deadline, struct control **ret, struct error *re
     c->fd = fd;
     buf_init(&c->in, (size_t)FRAME_PAYLOAD_MAX + FRAME_HEADER + READ_CHUNK);
     buf_init(&c->welcome, MIB);
-    pthread_mutexattr_init(&recursive);
-    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&c->lock, &recursive);
-    pthread_mutexattr_destroy(&recursive);
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->idle, NULL);
     pthread_mutex_init(&c->write_lock, NULL);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
     r = hello(c, deadline, reterr);
@@ -206,21 +239,32 @@ int control_new(int fd, int64_t deadline, struct control **ret, struct error *re
     return 0;
 }
 
+static void control_destroy(struct control *c)
+{
+    close(c->fd);
+    buf_done(&c->in);
+    buf_done(&c->welcome);
+    pthread_mutex_destroy(&c->lock);
+    pthread_cond_destroy(&c->idle);
+    pthread_mutex_destroy(&c->write_lock);
+    free(c);
+}
+
 void control_free(struct control *c)
 {
     if (!c)
         return;
     shutdown(c->fd, SHUT_RDWR);
-    if (c->reader_started) {
-        assert(!pthread_equal(pthread_self(), c->reader));
-        pthread_join(c->reader, NULL);
+    /* The last reference to a sandbox may be a sink's own. */
+    if (c->reader_started && pthread_equal(pthread_self(), c->reader)) {
+        pthread_mutex_lock(&c->lock);
+        c->orphaned = true;
+        pthread_mutex_unlock(&c->lock);
+        return;
     }
-    close(c->fd);
-    buf_done(&c->in);
-    buf_done(&c->welcome);
-    pthread_mutex_destroy(&c->lock);
-    pthread_mutex_destroy(&c->write_lock);
-    free(c);
+    if (c->reader_started)
+        pthread_join(c->reader, NULL);
+    control_destroy(c);
 }
 
 struct fields control_welcome(const struct control *c)
@@ -263,6 +307,8 @@ void control_detach_sink(struct control *c, struct control_sink *sink)
     struct control_sink **p;
 
     pthread_mutex_lock(&c->lock);
+    while (c->calling == sink)
+        pthread_cond_wait(&c->idle, &c->lock);
     for (p = &c->sinks; *p; p = &(*p)->next) {
         if (*p == sink) {
             *p = sink->next;

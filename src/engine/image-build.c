@@ -247,7 +247,7 @@ static void progress_count(struct builder *b, const char *phase, bool counts)
         b->done = 0;
     b->phase = phase;
     b->done++;
-    if (!fresh && clock_ms() - b->told < PROGRESS_MS)
+    if (!fresh && (!counts || clock_ms() - b->told < PROGRESS_MS))
         return;
     if (!counts)
         builder_tell(b, "%s", phase);
@@ -257,44 +257,53 @@ static void progress_count(struct builder *b, const char *phase, bool counts)
         builder_tell(b, "%s %u of %u packages", phase, MIN(b->done, b->total), b->total);
 }
 
-static void line_find_phase(struct builder *b)
+/* Whether the line tells of progress. */
+static bool line_is_progress(struct builder *b)
 {
     if (str_starts(b->line, "fetching ")) {
         builder_tell(b, "%s", b->line);
-        return;
+        return true;
     }
     for (size_t i = 0; i < ARRAY_LEN(phases); i++)
         if (str_starts(b->line, phases[i].prefix)) {
             progress_count(b, phases[i].phase, phases[i].counts);
-            return;
+            return true;
         }
+    return false;
+}
+
+/* The line without the mark of an error or a warning. */
+static const char *line_message(const char *line)
+{
+    static const char *const marks[] = {"error: ", "E: ", "W: ", "npm error "};
+
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+        if (str_starts(line, marks[i]))
+            return line + strlen(marks[i]);
+    return line;
 }
 
 /* The first sign or error line is the cause; those after it only report that something failed. */
 static void line_find_reason(struct builder *b)
 {
-    bool ours = str_starts(b->line, "error: "), theirs = str_starts(b->line, "E: ");
+    bool error = str_starts(b->line, "error: ") || str_starts(b->line, "E: "), signed_now = false;
 
     for (size_t i = 0; !b->sign && i < ARRAY_LEN(failure_signs); i++)
         if (strstr(b->line, failure_signs[i].part)) {
             b->sign = &failure_signs[i];
-            b->reason[0] = 0;
+            signed_now = true;
         }
-    if (b->reason[0] || (!ours && !theirs && !b->sign))
-        return;
-    snprintf(b->reason, sizeof(b->reason), "%.*s", (int)sizeof(b->reason) - 1,
-             b->line + (ours     ? strlen("error: ")
-                        : theirs ? strlen("E: ")
-                                 : 0));
+    if (signed_now || (error && !b->reason[0]))
+        snprintf(b->reason, sizeof(b->reason), "%.*s", (int)sizeof(b->reason) - 1,
+                 line_message(b->line));
 }
 
 static void line_take(struct builder *b)
 {
     b->line[b->line_len] = 0;
     b->line_len = 0;
-    if (!line_is_total(b))
-        line_find_phase(b);
-    line_find_reason(b);
+    if (!line_is_total(b) && !line_is_progress(b))
+        line_find_reason(b);
 }
 
 static void output_take(struct builder *b, const char *data, size_t len)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb table, nothing else. */
+#include "cli/verb.h"
+
+int main(int argc, char **argv)
+{
+    static const struct verb_entry *const verbs[] = {
+        &verb_run, &verb_image, &verb_doctor, &verb_ps, &verb_stop, NULL,
+    };
+
+    return verb_main(verbs, argc, argv);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The environment of everything that runs in a sandbox. Nothing is inherited from the host: each
+ * variable is written here, by the settings or by the caller.
+ */
+#include "session/session-internal.h"
+
+#include "base/str.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+enum { ENV_MAX_COUNT = 1000, ENV_MAX_BYTES = 256 * 1024 };
+
+#define CA_FILE "/etc/sandbox-agent/ca.crt"
+
+static const char *const fixed_env[] = {
+    "PATH=/home/sandbox/.local/bin:/workspace/node_modules/.bin:/usr/local/bin:/usr/bin:/bin",
+    "HOME=/home/sandbox",
+    "USER=sandbox",
+    "LOGNAME=sandbox",
+    "SHELL=/bin/sh",
+    "TMPDIR=/tmp",
+    "LANG=C.UTF-8",
+    "LC_CTYPE=C.UTF-8",
+    "TZ=Etc/UTC",
+    "TERM=dumb",
+    "UV_USE_IO_URING=0",
+    "PYTHONUSERBASE=/home/sandbox/.local",
+    "PIP_BREAK_SYSTEM_PACKAGES=1",
+    "PIP_NO_CACHE_DIR=1",
+    "PIP_DISABLE_PIP_VERSION_CHECK=1",
+    "PIP_NO_INPUT=1",
+    "PIP_ROOT_USER_ACTION=ignore",
+    "NPM_CONFIG_CACHE=/tmp/.npm",
+    "NPM_CONFIG_UPDATE_NOTIFIER=false",
+    "NPM_CONFIG_FUND=false",
+    "NPM_CONFIG_AUDIT=false",
+    "R_LIBS_USER=/home/sandbox/R",
+    "R_PROFILE_USER=",
+    "MPLBACKEND=Agg",
+    "MPLCONFIGDIR=/home/sandbox/.config/matplotlib",
+    "GIT_TERMINAL_PROMPT=0",
+};
+
+/* Every name by which some tool looks for CA certificates. */
+static const char *const ca_names[] = {
+    "PIP_CERT",       "SSL_CERT_FILE",      "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
+    "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NPM_CONFIG_CAFILE",
+};
+
+static const char *const thread_names[] = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS",
+                                           "MKL_NUM_THREADS"};
+
+static int env_add(struct buf *ret, const char *name, const char *value)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, ENV_MAX_BYTES);
+    if (buf_printf(&text, "%s=%s", name, value) < 0)
+        return -1;
+    return fields_add(ret, "env", text.data, text.len);
+}
+
+static int ca_add(struct buf *ret)
+{
+    for (size_t i = 0; i < ARRAY_LEN(ca_names); i++) {
+        if (env_add(ret, ca_names[i], CA_FILE) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int indexes_add(const struct settings *s, struct buf *ret)
+{
+    if (s->pip_index[0] && env_add(ret, "PIP_INDEX_URL", s->pip_index) < 0)
+        return -1;
+    if (s->npm_registry[0] && env_add(ret, "NPM_CONFIG_REGISTRY", s->npm_registry) < 0)
+        return -1;
+    return s->cran[0] ? env_add(ret, "SANDBOX_CRAN", s->cran) : 0;
+}
+
+/* More threads than the CPU quota only cost: one per whole core. */
+static int threads_add(const struct settings *s, const struct session_options *o, struct buf *ret)
+{
+    int64_t quota = o->cpu_quota ? o->cpu_quota : s->cpu_quota;
+    int64_t threads = quota ? MAX((quota + 99999) / 100000, 1) : 4;
+    char text[24];
+
+    snprintf(text, sizeof(text), "%lld", (long long)threads);
+    for (size_t i = 0; i < ARRAY_LEN(thread_names); i++) {
+        if (env_add(ret, thread_names[i], text) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static bool env_name_check(const char *entry)
+{
+    const char *p = entry;
+
+    if (!isalpha((unsigned char)*p) && *p != '_')
+        return false;
+    while (isalnum((unsigned char)*p) || *p == '_')
+        p++;
+    return *p == '=' && p - entry <= 255;
+}
+
+static int caller_add(const struct session_options *o, struct buf *ret, struct error *reterr)
+{
+    size_t count = 0;
+
+    for (const char *const *e = o->env; e && *e; e++) {
+        if (!env_name_check(*e))
+            return error_set(reterr, ERR_INVALID, "'%.40s' is no NAME=value for the environment",
+                             *e);
+        if (++count > ENV_MAX_COUNT || fields_add(ret, "env", *e, strlen(*e)) < 0)
+            return error_set(reterr, ERR_LIMIT, "the environment is above %d variables or %d KiB",
+                             ENV_MAX_COUNT, ENV_MAX_BYTES / 1024);
+    }
+    return 0;
+}
+
+int environment_fields(const struct settings *s, const struct session_options *o, bool has_ca,
+                       struct buf *ret, struct error *reterr)
+{
+    for (size_t i = 0; i < ARRAY_LEN(fixed_env); i++) {
+        if (fields_add(ret, "env", fixed_env[i], strlen(fixed_env[i])) < 0)
+            return error_no_memory(reterr);
+    }
+    if ((has_ca && ca_add(ret) < 0) || indexes_add(s, ret) < 0 || threads_add(s, o, ret) < 0)
+        return error_no_memory(reterr);
+    return caller_add(o, ret, reterr);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of a session. Everything goes through init, which opens paths as the sandbox user inside
+ * the sandbox's root: no path of the guest is ever walked on the host.
+ */
+#include "session/session-internal.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+
+enum { FILE_MS = 300000 };
+
+/* A live session's sandbox, referenced. */
+static int sandbox_get(struct session_manager *m, const char *id, const char *owner,
+                       struct sandbox **ret, struct error *reterr)
+{
+    struct session *s = session_find(m, id, owner, reterr);
+    int r;
+
+    if (!s)
+        return -ERR_NOT_FOUND;
+    r = session_check_alive(s, reterr);
+    if (r == 0) {
+        session_touch(s);
+        *ret = sandbox_ref(s->sandbox);
+    }
+    session_unref(s);
+    return r;
+}
+
+static int path_payload(struct buf *b, const char *path, struct error *reterr)
+{
+    if (!path[0])
+        return error_set(reterr, ERR_INVALID, "the path is empty");
+    return fields_add_str(b, "path", path) < 0
+               ? error_set(reterr, ERR_INVALID, "the path is too long")
+               : 0;
+}
+
+static void info_parse(const struct frame *f, struct session_file_info *ret, char **ret_name)
+{
+    struct fields fields = {.data = f->payload, .len = f->len};
+    auto_free char *type = NULL, *mode = NULL;
+    int64_t n;
+
+    *ret = (struct session_file_info){.type = 'o'};
+    if (fields_check(&fields, NULL) < 0)
+        return;
+    if (fields_get_str(&fields, "type", &type, NULL) == 0)
+        ret->type = str_eq(type, "file")   ? 'f'
+                    : str_eq(type, "dir")  ? 'd'
+                    : str_eq(type, "link") ? 'l'
+                                           : 'o';
+    if (fields_get_int(&fields, "size", 0, &n, NULL) == 0)
+        ret->size = (uint64_t)n;
+    if (fields_get_int(&fields, "mtime_ms", 0, &n, NULL) == 0)
+        ret->mtime_ms = n;
+    if (fields_get_str(&fields, "mode", &mode, NULL) == 0)
+        ret->mode = (unsigned)strtoul(mode, NULL, 8);
+    if (ret_name && fields_get_str(&fields, "name", ret_name, NULL) < 0)
+        *ret_name = NULL;
+}
+
+/* ---- reading ---- */
+
+struct file_reader {
+    struct buf *ret;
+    bool full;
+};
+
+static bool read_frame(void *user, const struct frame *f)
+{
+    struct file_reader *reader = user;
+
+    if (f->type == FRAME_DATA && buf_append(reader->ret, f->payload, f->len) < 0)
+        reader->full = true;
+    return !reader->full;
+}
+
+static int simple_call(struct sandbox *s, uint8_t type, const struct buf *payload,
+                       bool (*on_frame)(void *, const struct frame *), void *user,
+                       struct error *reterr)
+{
+    return control_call(s->control,
+                        &(struct control_request){.type = type,
+                                                  .payload = payload,
+                                                  .on_frame = on_frame,
+                                                  .user = user,
+                                                  .deadline = clock_deadline(FILE_MS)},
+                        reterr);
+}
+
+int session_file_read(struct session_manager *m, const char *id, const char *owner,
+                      const char *path, struct buf *ret, struct error *reterr)
+{
+    auto_sandbox struct sandbox *s = NULL;
+    struct file_reader reader = {.ret = ret};
+    auto_buf struct buf payload;
+    int r;
+
+    buf_init(&payload, 64 * KIB);
+    if ((r = sandbox_get(m, id, owner, &s, reterr)) < 0 ||
+        (r = path_payload(&payload, path, reterr)) < 0)
+        return r;
+    r = simple_call(s, FRAME_FILE_READ, &payload, read_frame, &reader, reterr);
+    if (r == 0 && reader.full)
+        return error_set(reterr, ERR_LIMIT, "'%s' is larger than %zu bytes", path, ret->max);
+    return r;
+}
+
+/* ---- writing ---- */
+
+struct file_writer {
+    const char *data;
+    size_t len;
+};
+
+static int write_feed(struct control *c, uint32_t stream, void *user, struct error *reterr)
+{
+    struct file_writer *w = user;
+    size_t done = 0;
+
+    while (done < w->len) {
+        size_t n = MIN(w->len - done, (size_t)FRAME_BULK_MAX);
+        int r = control_send(c, FRAME_WRITE_DATA, stream, w->data + done, n, reterr);
+
+        if (r < 0)
+            return r;
+        done += n;
+    }
+    return control_send(c, FRAME_WRITE_DATA, stream, NULL, 0, reterr);
+}
+
+int session_file_write(struct session_manager *m, const char *id, const char *owner,
+                       const char *path, const void *data, size_t len, struct error *reterr)
+{
+    auto_sandbox struct sandbox *s = NULL;
+    struct file_writer writer = {.data = data, .len = len};
+    auto_buf struct buf payload;
+    int r;
+
+    buf_init(&payload, 64 * KIB);
+    if ((r = sandbox_get(m, id, owner, &s, reterr)) < 0 ||
+        (r = path_payload(&payload, path, reterr)) < 0)
+        return r;
+    if (fields_add_int(&payload, "size", (int64_t)len) < 0 ||
+        fields_add_int(&payload, "mkdirs", 1) < 0)
+        return error_no_memory(reterr);
+    return control_call(s->control,
+                        &(struct control_request){.type = FRAME_FILE_WRITE,
+                                                  .payload = &payload,
+                                                  .feed = write_feed,
+                                                  .user = &writer,
+                                                  .deadline = clock_deadline(FILE_MS)},
+                        reterr);
+}
+
+/* ---- looking and removing ---- */
+
+static bool stat_frame(void *user, const struct frame *f)
+{
+    if (f->type == FRAME_REPORT)
+        info_parse(f, user, NULL);
+    return true;
+}
+
+int session_file_stat(struct session_manager *m, const char *id, const char *owner,
+                      const char *path, struct session_file_info *ret, struct error *reterr)
+{
+    auto_sandbox struct sandbox *s = NULL;
+    auto_buf struct buf payload;
+    int r;
+
+    buf_init(&payload, 64 * KIB);
+    if ((r = sandbox_get(m, id, owner, &s, reterr)) < 0 ||
+        (r = path_payload(&payload, path, reterr)) < 0)
+        return r;
+    return simple_call(s, FRAME_FILE_STAT, &payload, stat_frame, ret, reterr);
+}
+
+struct file_lister {
+    session_file_fn *each;
+    void *user;
+};
+
+static bool list_frame(void *user, const struct frame *f)
+{
+    struct file_lister *lister = user;
+    struct session_file_info info;
+    auto_free char *name = NULL;
+
+    if (f->type != FRAME_REPORT)
+        return true;
+    info_parse(f, &info, &name);
+    if (name)
+        lister->each(lister->user, name, &info);
+    return true;
+}
+
+int session_file_list(struct session_manager *m, const char *id, const char *owner,
+                      const char *path, session_file_fn *each, void *user, struct error *reterr)
+{
+    auto_sandbox struct sandbox *s = NULL;
+    struct file_lister lister = {.each = each, .user = user};
+    auto_buf struct buf payload;
+    int r;
+
+    buf_init(&payload, 64 * KIB);
+    if ((r = sandbox_get(m, id, owner, &s, reterr)) < 0 ||
+        (r = path_payload(&payload, path, reterr)) < 0)
+        return r;
+    return simple_call(s, FRAME_FILE_LIST, &payload, list_frame, &lister, reterr);
+}
+
+int session_file_remove(struct session_manager *m, const char *id, const char *owner,
+                        const char *path, bool recursive, struct error *reterr)
+{
+    auto_sandbox struct sandbox *s = NULL;
+    auto_buf struct buf payload;
+    int r;
+
+    buf_init(&payload, 64 * KIB);
+    if ((r = sandbox_get(m, id, owner, &s, reterr)) < 0 ||
+        (r = path_payload(&payload, path, reterr)) < 0)
+        return r;
+    if (fields_add_int(&payload, "recursive", recursive) < 0)
+        return error_no_memory(reterr);
+    return simple_call(s, FRAME_FILE_REMOVE, &payload, NULL, NULL, reterr);
+}

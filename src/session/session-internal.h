@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of this room share about sessions and runs. */
+#pragma once
+
+#include "engine/engine.h"
+#include "engine/image.h"
+#include "session/run.h"
+#include "session/session.h"
+
+#include <pthread.h>
+
+enum { RUN_DISPLAYS_MAX = 10000 };
+
+struct run {
+    struct control_sink sink; /* first: a sink is cast back to its run */
+    unsigned refs;
+    struct session *session; /* referenced */
+    enum run_kind kind;
+    struct buf request; /* payload of EXEC or SPAWN until it is sent */
+    int64_t timeout_ms;
+    bool started;
+    bool acked;
+    uint64_t pids_before;
+    int64_t backstop; /* clock_ms at which the sandbox is given up */
+    struct run *next_queued;
+
+    struct run_log log;
+
+    /* Guarded by `lock`; complete when the log is closed. */
+    pthread_mutex_t lock;
+    struct text_keep out, err, late_out, late_err;
+    struct buf displays; /* JSON items joined by commas */
+    size_t display_count;
+    struct buf result; /* JSON object or empty */
+    struct buf error;  /* JSON object or empty */
+    bool error_is_enospc, error_is_eagain;
+    bool truncated;
+    struct run_outcome outcome;
+    char cause[32];
+    char message[400];
+};
+
+struct session {
+    unsigned refs;
+    char id[ID_LEN + 1];
+    struct session_manager *manager;
+    char *owner;
+    char runtime[17];
+    char *dependencies; /* JSON object */
+    enum job_network network;
+    int64_t created_wall_ms, created_ms;
+    uint64_t memory_bytes, tmpfs_bytes, home_bytes;
+    uint32_t pids;
+    char *env_fields; /* encoded `env` fields for commands */
+    size_t env_fields_len;
+    struct sandbox *sandbox; /* referenced */
+
+    pthread_mutex_t lock; /* recursive: the end of a run starts the next one */
+    enum session_status status;
+    int64_t last_activity_ms;
+    struct run *current;
+    struct run *queue_head, *queue_tail;
+    bool close_when_idle; /* its life time is over */
+    bool closing;         /* somebody is ending it: no run may start */
+    char death[32];       /* cause, when status is SESSION_DEAD */
+    struct run **adopted;
+    size_t adopted_count;
+};
+
+/* run.c */
+struct run *run_new(struct session *s, enum run_kind kind, struct error *reterr);
+int run_start(struct run *r, struct error *reterr); /* under the session's lock */
+void run_adopt(struct run *r, uint32_t stream);
+void run_finish_unstarted(struct run *r, enum run_status status, const char *cause,
+                          const char *message);
+
+/* session.c */
+struct session *session_new(struct session_manager *m, const char *owner, struct error *reterr);
+const struct settings *session_settings(const struct session *s);
+enum session_status session_get_status(const struct session *s);
+bool session_is_busy(struct session *s);
+void session_touch(struct session *s);
+int session_check_alive(struct session *s, struct error *reterr);
+void session_fill_info(struct session *s, struct session_info *ret);
+
+/* A run is over: starts the next one, or marks the session dead. Called by run.c, on the reader
+ * thread. */
+void session_run_over(struct session *s, struct run *r, bool sandbox_gone, const char *cause);
+
+/* Takes the session out of use, once; false when that was done before. Waiting runs end as died. */
+bool session_retire(struct session *s, const char *cause);
+
+/* manager.c */
+struct session *session_find(struct session_manager *m, const char *id, const char *owner,
+                             struct error *reterr);
+void manager_wake(struct session_manager *m);
+const struct settings *manager_settings(const struct session_manager *m);
+struct session *session_ref(struct session *s);
+void session_unref(struct session *s);
+
+/* environment.c */
+int environment_fields(const struct settings *s, const struct session_options *o, bool has_ca,
+                       struct buf *ret, struct error *reterr);
+
+/* display.c: from a kernel's JSON to ours */
+int display_item(const char *json, size_t len, size_t limit_chars, struct buf *ret,
+                 struct error *reterr);
+int display_result(const char *json, size_t len, size_t limit_chars, struct buf *ret, bool *ret_cut,
+                   struct error *reterr);
+
+/* outcome.c: words for causes */
+void outcome_message(const struct session *s, const struct run *r, char *ret, size_t size);
