@@ -58,6 +58,7 @@ extern struct r_object *Rf_lang2(struct r_object *function, struct r_object *arg
 extern struct r_object *Rf_protect(struct r_object *object);
 extern void Rf_unprotect(int count);
 extern struct r_object *VECTOR_ELT(struct r_object *list, ptrdiff_t index);
+extern int Rf_asLogical(struct r_object *value);
 extern int Rf_asInteger(struct r_object *value);
 extern ptrdiff_t Rf_xlength(struct r_object *vector);
 extern unsigned char *RAW(struct r_object *vector);
@@ -129,11 +130,10 @@ static struct {
 } kernel = {.fd = -1};
 
 /* SIGINT becomes an interrupt of R only while user code runs; else it waits in `deferred`. */
-static volatile sig_atomic_t evaluating, deferred, sigints;
+static volatile sig_atomic_t evaluating, deferred;
 
 static void sigint_note(int number)
 {
-    sigints = 1;
     if (evaluating)
         R_interrupts_pending = 1;
     else
@@ -233,24 +233,15 @@ static void frame_read(struct frame *ret)
     bytes_read(ret->data, ret->length);
 }
 
-/* SIGINT is how a cell is interrupted. But while R waits in system() it ignores SIGINT and only the
- * command ends; then this frame tells what had happened. */
-static void interrupt_note(const struct frame *frame)
-{
-    if (frame->stream == kernel.cell && kernel.phase != PHASE_IDLE && !sigints)
-        sigint_note(SIGINT);
-}
-
-/* Wait for a frame of a type. An answer that came too late for its question is dropped. */
+/* Wait for a frame of a type. K_INTERRUPT is for other kernels, SIGINT says it to R; an answer that
+ * came too late for its question is dropped as well. */
 static void frame_await(enum frame_type type, struct frame *ret)
 {
     for (;;) {
         frame_read(ret);
         if (ret->type == (unsigned)type && (type == K_EXEC || ret->stream == kernel.cell))
             return;
-        if (ret->type == K_INTERRUPT)
-            interrupt_note(ret);
-        else if (ret->type != K_INPUT)
+        if (ret->type != K_INPUT && ret->type != K_INTERRUPT)
             kernel_fail("a frame that does not belong here");
         frame_done(ret);
     }
@@ -309,7 +300,6 @@ static void cell_await(void)
     memcpy(kernel.token, frame.data, TOKEN_SIZE);
     kernel.cell = frame.stream;
     kernel.code = frame;
-    sigints = 0;
     kernel.phase = PHASE_STEP;
     sigint_handle(sigint_note);
 }
@@ -395,8 +385,6 @@ static bool answer_await(struct frame *ret)
         frame_read(ret);
         if (ret->type == K_INPUT && ret->stream == kernel.cell)
             return ret->length > 0 && ret->data[0] == 1;
-        if (ret->type == K_INTERRUPT)
-            interrupt_note(ret);
         frame_done(ret);
     }
 }
@@ -533,17 +521,25 @@ static struct r_object *sandbox_evaluating(void)
 /* Was this cell told to stop since its last expression? */
 static struct r_object *sandbox_interrupted(void)
 {
+    return Rf_ScalarLogical(deferred != 0);
+}
+
+/* R ignores SIGINT while it waits in system(), and then only the command ends. The frame that came
+ * with the signal is still there: taken away before, looked for afterwards. */
+static struct r_object *sandbox_system(struct r_object *after)
+{
     while (kernel.fd >= 0 && frame_is_waiting()) {
         struct frame frame;
 
         frame_read(&frame);
-        if (frame.type == K_INTERRUPT)
-            interrupt_note(&frame);
-        else if (frame.type != K_INPUT)
+        if (frame.type != K_INPUT && frame.type != K_INTERRUPT)
             kernel_fail("a frame that does not belong here");
+        if (frame.type == K_INTERRUPT && Rf_asLogical(after))
+            sigint_note(SIGINT);
         frame_done(&frame);
     }
-    return Rf_ScalarLogical(deferred != 0);
+    R_CheckUserInterrupt();
+    return R_NilValue;
 }
 
 /* Send a frame. In a forked child of the kernel it goes nowhere. */
@@ -604,17 +600,10 @@ static struct r_object *sandbox_start(struct r_object *step, struct r_object *pa
 #define ROUTINE(name, args) {#name, (r_routine_fn *)(void (*)(void))name, args}
 
 static const struct r_routine ROUTINES[] = {
-    ROUTINE(sandbox_base64, 1),
-    ROUTINE(sandbox_code, 0),
-    ROUTINE(sandbox_completed, 0),
-    ROUTINE(sandbox_escape, 1),
-    ROUTINE(sandbox_evaluating, 0),
-    ROUTINE(sandbox_input, 1),
-    ROUTINE(sandbox_interrupted, 0),
-    ROUTINE(sandbox_send, 2),
-    ROUTINE(sandbox_stage, 3),
-    ROUTINE(sandbox_start, 2),
-    {},
+    ROUTINE(sandbox_base64, 1),      ROUTINE(sandbox_code, 0),       ROUTINE(sandbox_completed, 0),
+    ROUTINE(sandbox_escape, 1),      ROUTINE(sandbox_evaluating, 0), ROUTINE(sandbox_input, 1),
+    ROUTINE(sandbox_interrupted, 0), ROUTINE(sandbox_send, 2),       ROUTINE(sandbox_stage, 3),
+    ROUTINE(sandbox_start, 2),       ROUTINE(sandbox_system, 1),     {},
 };
 
 /* R calls it when it has loaded this file. */
