@@ -280,7 +280,7 @@ static const char *line_message(const char *line)
     for (size_t i = 0; i < ARRAY_LEN(marks); i++)
         if (str_starts(line, marks[i]))
             return line + strlen(marks[i]);
-    return line;
+    return line + strspn(line, " ");
 }
 
 /* The first sign or error line is the cause; those after it only report that something failed. */
