@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The error table and the three ways to fill an error. Texts are cut, never allocated. */
+#define ERROR_IMPLEMENTATION
 #include "base/error.h"
 
 #include <errno.h>

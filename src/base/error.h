@@ -58,3 +58,13 @@ static inline int error_no_memory(struct error *reterr)
 {
     return error_set(reterr, ERR_NO_MEMORY, "out of memory");
 }
+
+/*
+ * Static analyzers see one file at a time and do not know that these return negative numbers, so
+ * they follow paths that do not exist.
+ */
+#if defined(SBX_ANALYZER) && !defined(ERROR_IMPLEMENTATION)
+#define error_set(...) (error_set(__VA_ARGS__), -1)
+#define error_sys(...) (error_sys(__VA_ARGS__), -1)
+#define error_wrap(...) (error_wrap(__VA_ARGS__), -1)
+#endif
