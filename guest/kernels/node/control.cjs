@@ -3,11 +3,11 @@
  * The worker thread of the kernel. It owns the control socket, so that init is answered while user
  * code keeps the main thread busy, and it alone ever sees a cell's token.
  *
- * It stops the main thread with Runtime.terminateExecution over an inspector session that exists only
- * for that time (a connected one makes process.exit() print a notice). The one rule to keep in mind
- * when reading this file: such a call ends whatever JavaScript the main thread runs next, also the
- * kernel's own handler. So a message that matters is repeated until it is answered, and no cell is
- * started while a call is unanswered.
+ * It stops the main thread with Runtime.terminateExecution over an inspector session that exists
+ * only for that time (a connected one makes process.exit() print a notice). The one rule to keep in
+ * mind when reading this file: such a call ends whatever JavaScript the main thread runs next, also
+ * the kernel's own handler. So a message that matters is repeated until it is answered, and no cell
+ * is started while a call is unanswered.
  */
 
 'use strict';

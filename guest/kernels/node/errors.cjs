@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /**
- * What K_ERROR says of a thrown value, and how an asynchronous error is printed. Every property of a
- * thrown value may be a getter that throws, so all of it is read inside one try.
+ * What K_ERROR says of a thrown value, and how an asynchronous error is printed. Every property of
+ * a thrown value may be a getter that throws, so all of it is read inside one try.
  */
 
 'use strict';
@@ -32,7 +32,8 @@ function textCut(text) {
   while ((bytes[from] & 0xc0) === 0x80) {
     from += 1;
   }
-  return `${head}\n[… ${bytes.length - 2 * half} bytes left out …]\n${bytes.toString('utf8', from)}`;
+  const note = `[… ${bytes.length - 2 * half} bytes left out …]`;
+  return `${head}\n${note}\n${bytes.toString('utf8', from)}`;
 }
 
 /** The class of an error, as it would be read in a `catch`. */

@@ -15,7 +15,7 @@ const { Script } = require('node:vm');
 const { importsRewrite } = require('./imports.cjs');
 
 const TAKER_NAME = '__cell_take__';
-const NUMBERS = new Map([['NaN', NaN], ['Infinity', Infinity], ['-Infinity', -Infinity], ['-0', -0]]);
+const NUMBERS = { NaN, Infinity, '-Infinity': -Infinity, '-0': -0 };
 
 /** A cell that starts with a brace may be meant as an object, as in Node's REPL. */
 function objectGuess(code) {
@@ -61,7 +61,7 @@ class Evaluator {
       return taken;
     }
     if (unserializableValue !== undefined) {
-      return NUMBERS.get(unserializableValue) ?? BigInt(unserializableValue.slice(0, -1));
+      return NUMBERS[unserializableValue] ?? BigInt(unserializableValue.slice(0, -1));
     }
     return value;
   }
@@ -89,8 +89,8 @@ class Evaluator {
   }
 
   /**
-   * Runs a cell. Calls `done.value(value)` or `done.error(error, place)` once, unless `done.wanted()`
-   * is false by then. The call itself may return before or after that.
+   * Runs a cell. Calls `done.value(value)` or `done.error(error, place)` once, unless
+   * `done.wanted()` is false by then. The call itself may return before or after that.
    */
   run(cell, code, done) {
     const name = `cell-${cell}`;

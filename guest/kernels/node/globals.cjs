@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /**
  * What a cell finds in its global scope besides Node's own globals: require, module, exports,
- * __filename, __dirname, prompt, display, a console that writes straight to the streams, and another
- * process.stdin. A cell can declare all of them again, as each is a configurable property.
+ * __filename, __dirname, prompt, display, a console that writes straight to the streams, and
+ * another process.stdin. A cell can declare all of them again: each is a configurable property.
  */
 
 'use strict';
@@ -46,8 +46,8 @@ function streamsBlock() {
 }
 
 /**
- * Fills the global scope. `display` and `prompt` are the kernel's. Returns the names of the console's
- * methods.
+ * Fills the global scope. `display` and `prompt` are the kernel's. Returns the names of the methods
+ * of the console.
  */
 function globalsInstall({ display, prompt }) {
   const filename = join(process.cwd(), 'cell.js');

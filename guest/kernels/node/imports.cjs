@@ -36,7 +36,8 @@ function declarationRewrite(code, node) {
     if (type === 'ImportNamespaceSpecifier') {
       namespace = local.name;
     } else {
-      const name = type === 'ImportDefaultSpecifier' ? 'default' : (imported.name ?? imported.value);
+      const isDefault = type === 'ImportDefaultSpecifier';
+      const name = isDefault ? 'default' : (imported.name ?? imported.value);
       pairs.push([JSON.stringify(name), local.name]);
     }
   }
@@ -50,7 +51,7 @@ function declarationRewrite(code, node) {
   return `${pairs.length ? `const ${pattern}=` : 'void '}${call};${lines}`;
 }
 
-/** Every edit of a parsed program as [start, end, text], with a stack of our own: trees are deep. */
+/** Every edit of a parsed program as [start, end, text]. Trees are deep, so no recursion. */
 function editsFind(code, program) {
   const edits = [];
   const stack = [program];

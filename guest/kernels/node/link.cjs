@@ -26,6 +26,7 @@ const OWNER_WORKER = 2;
 // Taken now: user code may replace the globals, and must not break the kernel by it.
 const { compareExchange, load, notify, store, wait } = Atomics;
 const { stringify } = JSON;
+const idle = new Int32Array(new SharedArrayBuffer(4)); // to sleep on
 const encoder = new TextEncoder();
 const encode = encoder.encode.bind(encoder);
 
@@ -41,11 +42,25 @@ function jsonEncode(value) {
   return encode(clean);
 }
 
+/** Reads or writes the socket, again and again should init have made it non-blocking. */
+function socketTry(operation) {
+  for (;;) {
+    try {
+      return operation();
+    } catch (error) {
+      if (error.code !== 'EAGAIN') {
+        throw error;
+      }
+      wait(idle, 0, 0, 1);
+    }
+  }
+}
+
 /** Reads exactly `size` bytes from the socket. */
 function bytesRead(size) {
   const bytes = Buffer.allocUnsafe(size);
   for (let have = 0; have < size; ) {
-    const got = readSync(wire.FD, bytes, have, size - have);
+    const got = socketTry(() => readSync(wire.FD, bytes, have, size - have));
     if (got === 0) {
       process.exit(0); // init is gone
     }
@@ -56,7 +71,7 @@ function bytesRead(size) {
 
 function bytesWrite(bytes) {
   for (let have = 0; have < bytes.length; ) {
-    have += writeSync(wire.FD, bytes, have);
+    have += socketTry(() => writeSync(wire.FD, bytes, have));
   }
 }
 
@@ -75,10 +90,10 @@ function frameWrite({ type, stream, body }, token) {
 }
 
 /**
- * A worker needs as long to start as all the rest of the kernel, and the first cell must not wait for
- * it. So this thread reads the first K_EXEC itself, and if that cell is over before the worker is up,
- * it also sends the end; SLOT_OWNER decides between the two, once. From then on the socket is the
- * worker's.
+ * A worker needs as long to start as all the rest of the kernel, and the first cell must not wait
+ * for it. So this thread reads the first K_EXEC itself, and if that cell is over before the worker
+ * is up, it also sends the end; SLOT_OWNER decides between the two, once. From then on the socket
+ * is the worker's.
  */
 class Link {
   #shared = new Int32Array(new SharedArrayBuffer(4 * SLOTS));
@@ -97,10 +112,12 @@ class Link {
       workerData: { shared: this.#shared, inputPort: port2 },
       transferList: [port2],
     });
-    this.#worker.on('error', (error) => {
-      writeSync(2, `node kernel: ${error.stack}\n`);
-      process.exit(70);
-    });
+    this.#worker.on('error', (error) => this.#die(error.stack));
+  }
+
+  #die(reason) {
+    writeSync(2, `node kernel: ${reason}\n`);
+    process.exit(70);
   }
 
   /** Tells init that the kernel is up. Init may send the first cell and signals from here on. */
@@ -112,7 +129,7 @@ class Link {
   first() {
     const { type, stream, payload } = frameRead();
     if (type !== wire.K_EXEC || payload.length < wire.TOKEN_SIZE) {
-      throw new Error(`the first frame is 0x${type.toString(16)}`);
+      this.#die(`the first frame is 0x${type.toString(16)}`);
     }
     this.#firstToken = Uint8Array.from(payload.subarray(0, wire.TOKEN_SIZE));
     this.#worker.postMessage({ cell: stream, token: this.#firstToken });
@@ -123,7 +140,8 @@ class Link {
   #firstDone(frames) {
     const token = this.#firstToken;
     this.#firstToken = null;
-    if (!token || compareExchange(this.#shared, SLOT_OWNER, OWNER_NONE, OWNER_MAIN) !== OWNER_NONE) {
+    const mine = () => compareExchange(this.#shared, SLOT_OWNER, OWNER_NONE, OWNER_MAIN);
+    if (!token || mine() !== OWNER_NONE) {
       return false;
     }
     for (const frame of frames) {

@@ -9,7 +9,7 @@
 /** The events by which Node itself learns of signal listeners. */
 const OWN_EVENTS = ['newListener', 'removeListener'];
 
-/** Installs the listeners; `report(label, error)` prints an error that no cell has to answer for. */
+/** Installs the listeners; `report(label, error)` prints an error that belongs to no cell. */
 function listenersInstall(report) {
   const only = (event) => process.listenerCount(event) === 1;
   const listeners = Object.entries({

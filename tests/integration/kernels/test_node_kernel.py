@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Node kernel against a harness that plays init. $KERNEL_NODE names the interpreter, Node 26."""
+"""The Node kernel against a harness that plays init. $KERNEL_NODE names the Node 26 to use."""
 
 import base64
 import json
@@ -86,6 +86,14 @@ def test_ready_names_the_version(kernel):
     assert kernel.ready == {"language": "node", "version": version.strip().removeprefix("v")}
 
 
+def test_socket_that_does_not_block(kernel_argv, work):
+    set_mode = "import os, sys; os.set_blocking(3, False); os.execv(sys.argv[1], sys.argv[1:])"
+    with Kernel(["python3", "-c", set_mode, *kernel_argv], cwd=work) as kernel:
+        time.sleep(0.1)
+        assert len(ok(kernel.run("display('x'); 'y'.repeat(3e6)")).text) == 3_000_002
+        assert ok(kernel.run("1")).text == "1"
+
+
 @pytest.mark.parametrize(("code", "text"), [
     ("1 + 1", "2"),
     ("'a' + 'b'", "'ab'"),
@@ -147,7 +155,8 @@ def test_environment_is_exact(start):
     """Case 47."""
     value = "a'b\"$(id)\n%Ü中"
     kernel = start(env={**os.environ, "ODD": value})
-    assert json.loads(ok(kernel.run("console.log(JSON.stringify(process.env.ODD))")).stdout) == value
+    cell = ok(kernel.run("console.log(JSON.stringify(process.env.ODD))"))
+    assert json.loads(cell.stdout) == value
 
 
 def test_code_of_50_mib(kernel):
@@ -224,9 +233,10 @@ def test_changed_module_is_loaded_again(kernel, work):
     ok(kernel.run("await import('./m.mjs'); require('./c.cjs')"))
     (work / "m.mjs").write_text("export const v = 2;")
     (work / "c.cjs").write_text("exports.v = 2;")
-    assert ok(kernel.run("[(await import('./m.mjs')).v, require('./c.cjs').v]")).text == "[ 1, 1 ]"
+    code = "[(await import('./m.mjs')).v, require('./c.cjs').v]"
+    assert ok(kernel.run(code)).text == "[ 1, 1 ]"
     ok(kernel.run("delete require.cache[require.resolve('./c.cjs')]"))
-    assert ok(kernel.run("[(await import('./m.mjs?2')).v, require('./c.cjs').v]")).text == "[ 2, 2 ]"
+    assert ok(kernel.run(code.replace("m.mjs", "m.mjs?2"))).text == "[ 2, 2 ]"
 
 
 def test_module_that_does_not_parse(kernel, work):
@@ -241,7 +251,8 @@ def test_module_that_does_not_parse(kernel, work):
 
 
 def test_alternating_lines_and_displays_in_order(kernel):
-    cell = ok(kernel.run("for (let i = 0; i < 2000; i++) { console.log(i); display({ html: `${i}` }) }"))
+    cell = ok(kernel.run("for (let i = 0; i < 2000; i++) {"
+                         "  console.log(i); display({ html: `${i}` }) }"))
     assert cell.order == ["stdout", "display"] * 2000 + ["done"]
     assert cell.stdout == "".join(f"{i}\n" for i in range(2000))
     assert [display["text/html"] for display in cell.displays] == [str(i) for i in range(2000)]
@@ -304,7 +315,7 @@ def test_callback_of_an_earlier_cell_prints_into_this_one(kernel):
     ("display({ a: 1 })", {"text/plain": "{ a: 1 }"}),
     ("display(undefined)", {"text/plain": "undefined"}),
     ("display(Buffer.from('iVBORw0KGgo=', 'base64'))", {"image/png": "iVBORw0KGgo="}),
-    ("display.mime({ 'application/vnd.x+json': { a: [1] } })", {"application/vnd.x+json": {"a": [1]}}),
+    ("display.mime({ 'application/x+json': { a: [1] } })", {"application/x+json": {"a": [1]}}),
     ("display.html('h')", {"text/html": "h"}),
     ("display.json([1])", {"application/json": [1]}),
     ("display({ [Symbol.for('Jupyter.display')]() { return { 'text/markdown': '# x' } } })",
@@ -322,7 +333,8 @@ def test_display_metadata_and_errors(kernel):
 
 
 def test_value_with_its_own_display(kernel):
-    cell = ok(kernel.run("({ [Symbol.for('Jupyter.display')]() { return { 'text/html': '<b>' } } })"))
+    cell = ok(kernel.run("({ [Symbol.for('Jupyter.display')]() {"
+                         "  return { 'text/html': '<b>' } } })"))
     assert cell.result["text/html"] == "<b>" and "text/plain" in cell.result
 
 
@@ -356,7 +368,7 @@ def test_lone_surrogates_do_not_leave_the_kernel(kernel):
     ("throw null", "Uncaught", "null"),
     ("throw { a: 1 }", "Uncaught", "{ a: 1 }"),
     ("throw { get message() { throw 1 }, get stack() { throw 1 } }", "Uncaught", None),
-    ("throw Object.defineProperty(new Error('x'), 'stack', { get() { throw 1 } })", "Uncaught", None),
+    ("throw Object.defineProperty(new Error(), 'stack', { get() { throw 1 } })", "Uncaught", None),
     ("Promise.reject(new RangeError('r'))", "RangeError", "r"),
     ("await Promise.reject(new RangeError('r'))", "RangeError", "r"),
     ("async function main() { await null; throw new Error('m') } main()", "Error", "m"),
@@ -420,8 +432,8 @@ def test_async_errors_do_not_end_the_kernel(kernel):
     cell = ok(kernel.run("keep"))
     late = cell.raw("late_stderr").decode()
     assert cell.text == "1"
-    for text in ("Uncaught (async): Error: thrown late", "Unhandled rejection: Error: rejected late",
-                 "Uncaught (async): Uncaught null"):
+    for text in ("Uncaught (async): Error: thrown late", "Uncaught (async): Uncaught null",
+                 "Unhandled rejection: Error: rejected late"):
         assert text in late
 
 
@@ -456,8 +468,9 @@ def test_process_exit_is_real(start):
 
 
 def test_forged_frames_end_the_kernel(start):
-    cell = start().run("const b = Buffer.alloc(9 + 16 + 2); b.writeUInt32LE(18); b[4] = 0x32; b[5] = 1;"
-                       "b.write('{}', 25); require('fs').writeSync(3, b);" + LONG)
+    cell = start().run("const b = Buffer.alloc(9 + 16 + 2); b.writeUInt32LE(18);"
+                       "b[4] = 0x32; b[5] = 1; b.write('{}', 25);"
+                       "require('fs').writeSync(3, b);" + LONG)
     assert (cell.status, cell.cause) == ("died", "protocol") and "token" in cell.problem
 
 
@@ -486,7 +499,7 @@ def test_prompt_without_a_client_is_an_error(kernel):
 ])
 def test_readline_question(kernel, module, ask):
     """Case 57."""
-    code = f"const rl = require('{module}').createInterface({{ input: process.stdin }}); await {ask}"
+    code = f"const rl = require('{module}').createInterface(process.stdin); await {ask}"
     cell = ok(kernel.run(code, answers=["line"]))
     assert cell.text == "'line'" and cell.of("input")[0]["prompt"] == "q? "
     cell = kernel.run(code)
@@ -561,27 +574,32 @@ def test_printing_loop_is_stopped(kernel):
 
 def test_display_that_is_not_acknowledged_can_be_interrupted(start):
     class LateAck(Kernel):
-        """Acknowledges displays only half a second later."""
+        """Interrupts a cell at its display, which it acknowledges only half a second later."""
 
         def _frame_handle(self, run, kind, stream, payload):
             if kind == K_DISPLAY:
+                run.interrupt_at = time.monotonic()
+                self._ladder(run, run.interrupt_at)
                 time.sleep(0.5)
             super()._frame_handle(run, kind, stream, payload)
 
     kernel = start(cls=LateAck, sigint_delay=0.15)
     ok(kernel.run("globalThis.after = 0"))
-    cell = kernel.run("display('x'); after = 1; for (;;);", interrupt_after=0.0)
+    cell = kernel.run("display('x'); after = 1; for (;;);")
     assert cell.status == "interrupted" and len(cell.displays) == 1
-    assert ok(kernel.run("display('y'); after")).displays == [{"text/html": "y"}]
+    assert ok(kernel.run("after")).text == "0"
+    cell = kernel.run("display('y'); after = 2")
+    assert cell.status == "interrupted" and cell.displays == [{"text/html": "y"}]
 
 
 def test_what_is_left_of_an_interrupted_cell_does_not_print(kernel):
     ok(kernel.run("const sleep = (ms) => new Promise((done) => setTimeout(done, ms));"
-                  "setInterval(() => { globalThis.ticks = (globalThis.ticks ?? 0) + 1 }, 5).unref()"))
+                  "globalThis.ticks = 0; setInterval(() => { ticks++ }, 5).unref()"))
     code = "globalThis.rounds = 0; for (;;) { await sleep(5); rounds++; console.log('round') }"
     assert kernel.run(code, interrupt_after=0.2).status == "interrupted"
     kernel.idle_output(0.1)
-    cell = ok(kernel.run("const seen = rounds; ticks = 0; await sleep(60); [rounds === seen, ticks > 3]"))
+    cell = ok(kernel.run("const seen = rounds; ticks = 0; await sleep(60);"
+                         "[rounds === seen, ticks > 3]"))
     assert cell.text == "[ true, true ]" and not cell.late_stdout and not cell.stdout
     assert kernel.run(f"setInterval(() => console.log('tick'), 5); {LONG}",
                       interrupt_after=0.2).status == "interrupted"
@@ -620,7 +638,8 @@ def test_200_interrupts_race_the_end_of_busy_cells(start):
 
 def test_200_interrupts_race_the_end_of_waiting_cells(start):
     kernel = start("--expose-gc")
-    ok(kernel.run("globalThis.keep = 1; const sleep = (ms) => new Promise((d) => setTimeout(d, ms))"))
+    ok(kernel.run("globalThis.keep = 1;"
+                  "const sleep = (ms) => new Promise((done) => setTimeout(done, ms))"))
     statuses = race(kernel, 200, "await sleep(10)", (0.006, 0.014))
     assert len(statuses) == 2, statuses
     ok(kernel.run("gc(); gc()"))
