@@ -178,13 +178,8 @@ static enum route route_name(const struct policy *p, const struct target *t,
     return ROUTE_PROXY;
 }
 
-static enum route route_addr(const struct policy *p, const struct target *t,
-                             const char **ret_reason)
+static enum route route_addr(const struct policy *p, const struct target *t)
 {
-    const char *reason = policy_check(p, t, t->addr);
-
-    if (reason)
-        return refuse(ret_reason, reason);
     if (!p->proxy.used || is_bypassed(p, t) || addr_classify(t->addr) != ADDR_PUBLIC)
         return ROUTE_DIRECT;
     return ROUTE_PROXY;
@@ -197,7 +192,7 @@ enum route policy_route(const struct policy *p, const struct target *t, const ch
         return refuse(ret_reason, "no network");
     if (t->network == JOB_NETWORK_ALLOWLIST && !is_listed(p, t))
         return refuse(ret_reason, "not in NETWORK_ALLOWLIST");
-    return t->name ? route_name(p, t, ret_reason) : route_addr(p, t, ret_reason);
+    return t->name ? route_name(p, t, ret_reason) : route_addr(p, t);
 }
 
 /* ---- addresses ---- */

@@ -38,8 +38,8 @@ int policy_init(struct policy *p, const struct egress_config *config,
 enum route {
     ROUTE_REFUSE,
     ROUTE_HOST,    /* the host's loopback, unchecked */
-    ROUTE_DIRECT,  /* a name: resolve, then policy_check() each address; an address: dial it */
-    ROUTE_PROXY,   /* CONNECT, the proxy resolves */
+    ROUTE_DIRECT,  /* dial what policy_check() lets pass: the address, or those of the name */
+    ROUTE_PROXY,   /* CONNECT; an address must pass policy_check(), a name the proxy resolves */
     ROUTE_INSPECT, /* a listed name behind a proxy: direct where it is private, else the proxy */
 };
 

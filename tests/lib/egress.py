@@ -296,7 +296,19 @@ class Sandbox:
         assert address, f"{name} has no address"
         return self.connect(address, port, timeout)
 
-    def fetch(self, target: str, port: int = 80, send: bytes = b"ping", timeout: float = 10) -> bytes:
+    def run(self, *argv: str, scratch: Path, timeout: float = 120,
+            **options: object) -> subprocess.CompletedProcess:
+        """Run a program of the host inside, with the stub as its name server."""
+        resolv = scratch / "resolv.conf"
+        resolv.write_text("nameserver 127.0.0.1\n")
+        resolv.chmod(0o644)
+        order = {"files": {"/etc/resolv.conf": str(resolv)}, "argv": argv}
+        with self.netns.entered():
+            return subprocess.run([sys.executable, "-I", __file__, json.dumps(order)], text=True,
+                                  capture_output=True, timeout=timeout, check=False, **options)
+
+    def fetch(self, target: str, port: int = 80, send: bytes = b"ping",
+              timeout: float = 10) -> bytes:
         """Send, end, read to the end; `target` is an address or a name. Raises on a reset."""
         is_name = re.search(r"[g-zG-Z]", target) and ":" not in target
         with (self.dial if is_name else self.connect)(target, port, timeout) as sock:
@@ -477,23 +489,23 @@ class Egress:
             assert status == 0, f"status {status}:\n{self.text}"
 
 
-def _become_egress(order: dict) -> None:
-    """Run in a process of its own: what the keeper does between fork and exec."""
+def _become(order: dict) -> None:
+    """Run in a process of its own: what the keeper and the launcher do between fork and exec."""
     if order["files"]:
         _check(_libc.unshare(CLONE_NEWNS))
         _check(_libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None))
         for path, source in order["files"].items():
             _check(_libc.mount(source.encode(), path.encode(), None, MS_BIND, None))
-    if order["nofile"]:
+    if order.get("nofile"):
         resource.setrlimit(resource.RLIMIT_NOFILE, (order["nofile"], order["nofile"]))
-    for number, fd in enumerate(order["fds"], 3):
+    for number, fd in enumerate(order.get("fds", ()), 3):
         os.dup2(fd, number)
-    if os.getuid() == 0:
+    if order.get("uid") and os.getuid() == 0:
         os.setgroups([])
         os.setresgid(*[order["uid"]] * 3)
         os.setresuid(*[order["uid"]] * 3)
-    os.execv(order["argv"][0], order["argv"])
+    os.execvp(order["argv"][0], order["argv"])
 
 
 if __name__ == "__main__":
-    _become_egress(json.loads(sys.argv[1]))
+    _become(json.loads(sys.argv[1]))
