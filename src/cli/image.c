@@ -32,7 +32,7 @@ static const struct option_entry image_options[] = {
 struct progress {
     bool terminal;
     bool open; /* the terminal's line is not ended */
-    int64_t told;
+    int64_t counted; /* when a count was last told to a log */
 };
 
 /* Whether a line only moves a count on; a log does not need each. */
@@ -49,9 +49,11 @@ static void progress_print(void *user, const char *line)
     if (p->terminal) {
         fprintf(stderr, "\r\033[K%s", line);
         p->open = true;
-    } else if (!line_is_count(line) || now - p->told >= LOG_PROGRESS_MS) {
+    } else if (!line_is_count(line)) {
         fprintf(stderr, "%s\n", line);
-        p->told = now;
+    } else if (now - p->counted >= LOG_PROGRESS_MS) {
+        fprintf(stderr, "%s\n", line);
+        p->counted = now;
     }
     fflush(stderr);
 }
