@@ -2,7 +2,8 @@
 # Installs each NAME or NAME@VERSION of the arguments into the user library. install.packages() warns where other
 # installers fail, so warnings are errors here; verify.R has the last word.
 arguments <- commandArgs(trailingOnly = TRUE)
-repository <- Sys.getenv("SANDBOX_CRAN", "https://cloud.r-project.org")
+# Without a setting, the address that R itself holds for its packages.
+repository <- Sys.getenv("SANDBOX_CRAN", tools:::CRAN_baseurl_for_web_area())
 library_dir <- Sys.getenv("R_LIBS_USER")
 dir.create(library_dir, recursive = TRUE, showWarnings = FALSE)
 .libPaths(c(library_dir, .libPaths()))
