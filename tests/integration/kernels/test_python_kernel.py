@@ -57,10 +57,10 @@ def start(tmp_path_factory, home):
     """Start kernels in a work directory and a home of the test's own."""
     kernels = []
 
-    def start_kernel(cwd=None, **env) -> Kernel:
+    def start_kernel(cwd=None, option="-B", **env) -> Kernel:
         cwd = cwd or tmp_path_factory.mktemp("work")
         clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LC_ALL": "C.UTF-8", **env}
-        kernel = Kernel([PYTHON, KERNEL], env=clean, cwd=cwd)
+        kernel = Kernel([PYTHON, option, KERNEL], env=clean, cwd=cwd)
         kernels.append(kernel)
         return kernel
 
@@ -306,7 +306,12 @@ def test_late_output(kernel):
     "import sys; sys.stdout = None; sys.stderr = 7",
     "import sys; del sys.stdout, sys.stderr",
     "import os; os.close(1); os.close(2)",
-    "import os; os.close(0); os.closerange(3, 256)",
+    "import os, asyncio; await asyncio.sleep(0); os.close(0); os.closerange(3, 256)",
+    "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8))",
+    "import os; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')",
+    "import sys; sys.settrace(lambda *a: 1/0); sys.setprofile(lambda *a: 1/0)",
+    "import sys; sys.setrecursionlimit(60)",
+    "import gc; gc.disable(); import sys; sys.path.clear(); sys.path_importer_cache.clear()",
     "import sys, io; sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding='utf-8'); print('q')",
     "import sys; sys.stdout.detach()",
     "import sys, io; sys.stdin.close(); sys.stdin = io.StringIO('x')",
@@ -610,6 +615,33 @@ def test_sigint_handler_of_a_cell_does_not_outlive_it(kernel):
     assert cell.status == "interrupted"
 
 
+def timer_off(kernel):
+    while kernel.run("signal.setitimer(signal.ITIMER_REAL, 0);").status != "ok":
+        assert kernel.alive()
+
+
+def test_alarm_of_a_cell(kernel):
+    kernel.run("import signal, time\nclass Late(Exception):\n    pass\n"
+               "def on_alarm(signum, frame):\n    raise Late()\n"
+               "signal.signal(signal.SIGALRM, on_alarm)")
+    assert kernel.run("signal.getsignal(signal.SIGALRM) is on_alarm").text == "True"
+    cell = kernel.run("signal.setitimer(signal.ITIMER_REAL, 0.1)\ntime.sleep(30)")
+    assert (cell.status, cell.error["type"]) == ("error", "Late")
+    cell = kernel.run("signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)\nn = 0\nwhile True:\n"
+                      "    display(n)\n    n += 1")
+    assert cell.error["type"] == "Late" and len(cell.displays) > 1
+    timer_off(kernel)
+    kernel.run("signal.setitimer(signal.ITIMER_REAL, 0.2);")
+    kernel.idle_output(0.5)
+    cell = kernel.run("'alive'")
+    assert cell.text == "'alive'" and b"Late" in cell.raw("late_stderr")
+    for number in range(60):
+        cell = kernel.run("signal.setitimer(signal.ITIMER_REAL, 0.0001, 0.0003)\n"
+                          f"x = {number}\nfor _ in range(30): display(x)\nx")
+        timer_off(kernel)
+    assert kernel.run("signal.signal(signal.SIGALRM, signal.SIG_DFL) is on_alarm").text == "True"
+
+
 def test_res_14_a_cell_that_cannot_be_interrupted_is_killed(fresh):
     cell = fresh.run("import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
                      "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
@@ -733,23 +765,27 @@ def test_case_61_pip(kernel):
     assert cell.stdout.startswith("pip ") and cell.status == "ok"
 
 
-def enables_user_site() -> bool:
-    code = "import site, sys; sys.exit(not site.ENABLE_USER_SITE)"
+def has_user_site() -> bool:
+    code = "import site, sys; sys.exit(not site.ENABLE_USER_SITE or sys.prefix != sys.base_prefix)"
     return PYTHON is not None and subprocess.run([PYTHON, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.skipif(not enables_user_site(), reason="the interpreter has no user site (a venv)")
-def test_case_29_user_packages_at_once(start, tmp_path):
-    kernel = start(HOME=str(tmp_path))
+@pytest.mark.skipif(not has_user_site(), reason="the interpreter has no user site (a venv)")
+@pytest.mark.parametrize("option", ["-B", "-s"])
+def test_case_29_user_packages_at_once(start, tmp_path, option):
+    kernel = start(option=option, HOME=str(tmp_path))
     cell = kernel.run("import site, pathlib, subprocess, sys\n"
                       "d = pathlib.Path(site.getusersitepackages())\n"
-                      "print(d.is_dir(), str(d) in sys.path)\n"
+                      "print(d.is_dir(), sys.path.count(str(d)))\n"
                       "(d / 'fresh_module.py').write_text('value = 7')\n"
                       "import fresh_module\nfresh_module.value")
-    assert (cell.stdout, cell.text) == ("True True\n", "7"), cell
-    kernel.run("(d / 'IPython').mkdir(); (d / 'IPython/__init__.py').write_text('1/0')")
-    again = start(HOME=str(tmp_path))
+    assert (cell.stdout, cell.text) == ("True 1\n", "7"), cell
+    for name in ("IPython", "traitlets", "decorator"):
+        kernel.run(f"(d / '{name}').mkdir(); (d / '{name}/__init__.py').write_text('1/0')")
+    kernel.run("(d / 'pygments.py').write_text('1/0')")
+    again = start(option=option, HOME=str(tmp_path))
     assert again.run("import fresh_module; fresh_module.value").text == "7"
+    assert again.run("import sys; sys.path[0]").text == "''"
 
 
 def test_modules_of_the_work_directory(start, tmp_path):

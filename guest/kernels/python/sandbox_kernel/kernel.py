@@ -6,7 +6,6 @@ import gc
 import importlib
 import os
 import platform
-import signal
 import sys
 import time
 
@@ -32,10 +31,11 @@ class Kernel:
         self.loop = Loop()
         self.shell = Shell.instance(self.channel, self.streams, self.loop)
         os.register_at_fork(before=self.streams.flush_own, after_in_child=self._forked)
+        self.interrupts.guard_handlers()
 
-    def serve(self, user_paths: list[str]) -> None:
+    def serve(self) -> None:
         """Run cells for ever."""
-        _open_path(user_paths)
+        _open_path()
         sys.argv = [""]
         faulthandler.enable()
         gc.freeze()
@@ -48,8 +48,6 @@ class Kernel:
     def _run_cell(self, source: str) -> None:
         self.interrupts.install()
         self.streams.heal()
-        self.loop.prepare()
-        importlib.invalidate_caches()
         self.shell.begin(source)
         self.interrupts.begin()
         try:
@@ -65,11 +63,15 @@ class Kernel:
     def _execute(self, source: str) -> None:
         """Run the cell with interrupts let through."""
         try:
+            self.loop.prepare()
+            importlib.invalidate_caches()
             self.shell.run_cell(source, store_history=True)
             if not self.channel.forked:
                 self.shell.figures.flush()
         finally:
             self.interrupts.armed = False
+            sys.settrace(None)
+            sys.setprofile(None)
 
     def _clean_up(self) -> None:
         """After an interrupt: end what still runs, draw what was plotted before it."""
@@ -110,7 +112,7 @@ class Kernel:
         """In a child made by os.fork: neither the connection nor the event loop is ours."""
         self.channel.drop()
         self.loop.drop()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.interrupts.forked()
 
     def _leave_child(self) -> None:
         """The cell's code returned in a forked child: there is no one to tell."""
@@ -124,19 +126,20 @@ class Kernel:
         os._exit(code & 0xFF)
 
 
-def _open_path(user_paths: list[str]) -> None:
+def _open_path() -> None:
     """Let imports see the current directory and what the user installs, now or later."""
     import site
 
     user_site = site.getusersitepackages()
-    if site.ENABLE_USER_SITE:
+    if user_site not in sys.path and (site.ENABLE_USER_SITE or sys.prefix == sys.base_prefix):
         try:
             os.makedirs(user_site, exist_ok=True)
-        except OSError:
-            pass
-        if user_site not in user_paths:
-            user_paths.append(user_site)
-    place = next((number for number, path in enumerate(sys.path)
-                  if path.endswith(("site-packages", "dist-packages"))), len(sys.path))
-    sys.path[place:place] = user_paths
+            site.addsitedir(user_site)
+        except BaseException as error:  # no home to write to, or a .pth file that exits
+            print(f"kernel: {user_site}: {error}", file=sys.stderr)
+    places = [number for number, path in enumerate(sys.path)
+              if path.endswith(("site-packages", "dist-packages"))]
+    if user_site in sys.path and sys.path.index(user_site) > places[0]:
+        sys.path.remove(user_site)
+        sys.path.insert(places[0], user_site)
     sys.path.insert(0, "")

@@ -6,6 +6,7 @@ too. It is set before each cell, because asyncio.run leaves none behind.
 """
 
 import asyncio
+import os
 import threading
 from typing import Any, Coroutine
 
@@ -25,8 +26,10 @@ class Loop:
         asyncio.set_event_loop(self.open())
 
     def open(self) -> asyncio.AbstractEventLoop:
-        """The loop; a new one where a cell has closed it."""
-        if self._loop is None or self._loop.is_closed():
+        """The loop; a new one where a cell has closed it, or the descriptor it waits on."""
+        if self._loop is None or not _is_whole(self._loop):
+            if self._loop is not None and not self._loop.is_closed():
+                self._dropped.append(self._loop)
             self._loop = asyncio.new_event_loop()
         return self._loop
 
@@ -56,6 +59,16 @@ class Loop:
             self._dropped.append(self._loop)
             self._loop = None
             self.prepare()
+
+
+def _is_whole(loop: asyncio.AbstractEventLoop) -> bool:
+    if loop.is_closed():
+        return False
+    selector = getattr(loop, "_selector", None)  # another kind of loop has none
+    try:
+        return selector is None or os.fstat(selector.fileno()) is not None
+    except OSError:
+        return False
 
 
 class _Policy(asyncio.DefaultEventLoopPolicy):

@@ -39,6 +39,7 @@ from .plots import Figures, is_figure
 from .streams import Streams
 
 HISTORY_KEPT = 100
+BASIC_TYPES = (int, float, str, bool, bytes, list, tuple, dict, set)
 HIDDEN = (os.path.dirname(__file__) + "/",
           os.path.dirname(os.path.dirname(interactiveshell.__file__)) + "/")
 
@@ -103,7 +104,11 @@ class Formatter(DisplayFormatter):
         shell = self.parent
         outer, shell.format_errors = shell.format_errors, []
         try:
-            data, metadata = super().format(obj, include, exclude)
+            if include is None and exclude is None and self._is_basic(type(obj)):
+                text = self.formatters["text/plain"](obj)
+                data, metadata = ({} if text is None else {"text/plain": text}), {}
+            else:
+                data, metadata = super().format(obj, include, exclude)
             failures = shell.format_errors
         finally:
             shell.format_errors = outer
@@ -113,6 +118,14 @@ class Formatter(DisplayFormatter):
             shell.streams.complain(traceback_text(failure, HIDDEN))
         shell.figures.formatted(obj, data)
         return data, metadata
+
+    def _is_basic(self, kind: type) -> bool:
+        """True for builtin types that have only a text; asking ten formatters costs 0.2 ms."""
+        if kind not in BASIC_TYPES:
+            return False
+        others = (formatter for mime, formatter in self.formatters.items() if mime != "text/plain")
+        return not any(kind in formatter.type_printers for formatter in
+                       (self.ipython_display_formatter, self.mimebundle_formatter, *others))
 
 
 class Publisher(DisplayPublisher):
