@@ -76,26 +76,35 @@ const char *frame_name(uint8_t type, unsigned sides)
     return frame_table[type].name;
 }
 
-ssize_t frame_next(const void *data, size_t len, unsigned sides, struct frame *ret,
-                   struct error *reterr)
+int frame_peek(const void *header, unsigned sides, struct frame *ret, struct error *reterr)
 {
-    const unsigned char *p = data;
-    uint32_t size;
+    const unsigned char *p = header;
+    uint32_t size = read_u32(p);
 
-    if (len < FRAME_HEADER)
-        return 0;
-    size = read_u32(p);
     if (size > FRAME_PAYLOAD_MAX)
         return error_set(reterr, ERR_PROTOCOL, "a frame of %u bytes is above the limit", size);
     if (!frame_name(p[4], sides))
         return error_set(reterr, ERR_PROTOCOL, "frame type 0x%02x is not known here", p[4]);
-    if (len - FRAME_HEADER < size)
+    *ret = (struct frame){.type = p[4], .stream = read_u32(p + 5), .len = size};
+    return 0;
+}
+
+ssize_t frame_next(const void *data, size_t len, unsigned sides, struct frame *ret,
+                   struct error *reterr)
+{
+    struct frame frame;
+    int r;
+
+    if (len < FRAME_HEADER)
         return 0;
-    *ret = (struct frame){.type = p[4],
-                          .stream = read_u32(p + 5),
-                          .payload = (const char *)p + FRAME_HEADER,
-                          .len = size};
-    return (ssize_t)FRAME_HEADER + size;
+    r = frame_peek(data, sides, &frame, reterr);
+    if (r < 0)
+        return r;
+    if (len - FRAME_HEADER < frame.len)
+        return 0;
+    frame.payload = (const char *)data + FRAME_HEADER;
+    *ret = frame;
+    return (ssize_t)(FRAME_HEADER + frame.len);
 }
 
 void frame_header_format(char ret[FRAME_HEADER], uint8_t type, uint32_t stream, size_t len)

@@ -90,6 +90,10 @@ struct frame {
 /* Name for messages, and NULL for a type that does not exist in these directions. */
 const char *frame_name(uint8_t type, unsigned sides);
 
+/* Reads and checks nine header bytes alone; the payload of `ret` is NULL. 0 or ERR_PROTOCOL. */
+int frame_peek(const void *header, unsigned sides, struct frame *ret,
+               struct error *reterr) must_check;
+
 /*
  * Finds one frame at the start of `data`. Returns its whole size and fills `ret`; 0 when more bytes
  * are needed; ERR_PROTOCOL for a payload above FRAME_PAYLOAD_MAX or a type unknown in `sides`.

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Identities. Init itself holds three capabilities; what it starts holds none, and file work is
+ * done under the ids of the sandbox user, between ids_enter() and ids_leave().
+ */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* At the start: not dumpable, no new privileges, nothing inheritable or ambient. */
+int ids_secure_self(struct error *reterr) must_check;
+
+/* File system ids of the sandbox user. False (and nothing changed) when they cannot be taken. */
+bool ids_enter(void) must_check;
+void ids_leave(void);
+
+/* In a fresh child: ids for good, no groups, no capabilities. 0 or -1 with errno. */
+int ids_become(uid_t uid, gid_t gid) must_check;
