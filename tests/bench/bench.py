@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Times sessions through the C library beside the image's own interpreter, in one run.
+
+Everything is measured back to back and with idle gaps, since a machine that slept is slower. The
+interpreter is started from the image's tree by chroot: bare, and with what a kernel imports. Where
+Docker runs, the same tree is imported there and `docker exec` is measured too. The exit status
+tells whether the goals hold.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/lib"))
+
+import sa  # noqa: E402 (the path above comes first)
+
+GAP = 0.06
+KERNEL = "/opt/sandbox-agent/kernel"
+BARE = {
+    "python": ["python3", "-c", "1+1"],
+    "node": ["node", "-e", "1+1"],
+    "r": ["Rscript", "-e", "1+1"],
+}
+# What the kernels import before the first cell; for Python only, where it is most of the start.
+LOADED = {"python": ["python3", "-s", "-c", f"import sys; sys.path.insert(0, {KERNEL!r}); "
+                     "import sandbox_kernel.kernel"]}
+
+GOAL_BARE = 8
+GOAL_DOCKER = 30
+GOAL_COLD_FACTOR, GOAL_COLD_MS = 1.3, 20
+
+
+def timed(function, rounds, gap=0.0):
+    """Call a function again and again and return the milliseconds that each call took."""
+    times = []
+    for _ in range(rounds):
+        time.sleep(gap)
+        start = time.perf_counter()
+        function()
+        times.append((time.perf_counter() - start) * 1000)
+    return times
+
+
+def show(what, times):
+    """Print a row and return its median."""
+    ordered = sorted(times)
+    p90, p99 = (ordered[min(len(ordered) - 1, len(ordered) * p // 100)] for p in (90, 99))
+    print(f"  {what:32}{statistics.median(times):9.2f}{p90:9.2f}{p99:9.2f}  n={len(times)}",
+          flush=True)
+    return statistics.median(times)
+
+
+def rootfs(language):
+    """Return the image's tree, or None where there is no image."""
+    output = subprocess.run([ROOT / "build/sandbox-agent", "image", "list", "--json"],
+                            capture_output=True, text=True, check=True).stdout
+    for line in output.splitlines():
+        image = json.loads(line)
+        if image.get("name") == language or image.get("runtime") == language:
+            return Path(image["rootfs"] if "rootfs" in image else image["path"])
+    return None
+
+
+def chrooted(root, command):
+    """Return a function that runs a command in the image's tree."""
+    def call():
+        subprocess.run(["chroot", root, *command], check=True, stdout=subprocess.DEVNULL,
+                       env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp"})
+    return call
+
+
+def cold(library, language):
+    """Return a function: a new session, its first result, and its end outside of the clock."""
+    sessions = []
+
+    def call():
+        sessions.append(library.create(language))
+        assert library.execute(sessions[-1], "1+1")["status"] == "ok"
+    return call, lambda: [library.stop(sessions.pop()) for _ in range(len(sessions))]
+
+
+def measure_sessions(library, language):
+    """Print the session rows and return (median of a cell, median of a cold start)."""
+    create, stop = cold(library, language)
+    times = []
+    for _ in range(7):
+        times += timed(create, 1, GAP)
+        stop()
+    cold_ms = show("create to first result", times)
+
+    session = library.create(language)
+    for _ in range(20):
+        library.execute(session, "1+1")
+    cell_ms = show("cell 1+1", timed(lambda: library.execute(session, "1+1"), 200))
+    show("cell 1+1, idle gaps", timed(lambda: library.execute(session, "1+1"), 50, GAP))
+    show("terminal: true", timed(lambda: library.terminal(session, "true"), 50))
+    show("terminal: true, idle gaps", timed(lambda: library.terminal(session, "true"), 30, GAP))
+    library.stop(session)
+    return cell_ms, cold_ms
+
+
+def measure_docker(root, language):
+    """Print the Docker row and return its median, or None where Docker does not run."""
+    docker = shutil.which("docker")
+    if docker is None or subprocess.run([docker, "info"], capture_output=True,
+                                        check=False).returncode != 0:
+        print("  docker exec                      skipped: no Docker here")
+        return None
+    name = f"sandbox-agent-bench-{os.getpid()}"
+    with subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE) as tar:
+        subprocess.run([docker, "import", "-", name], stdin=tar.stdout, check=True,
+                       stdout=subprocess.DEVNULL)
+    try:
+        subprocess.run([docker, "run", "-d", "--name", name, "--network", "none", name,
+                        "sleep", "600"], check=True, stdout=subprocess.DEVNULL)
+        return show("docker exec, bare interpreter", timed(
+            lambda: subprocess.run([docker, "exec", name, *BARE[language]], check=True,
+                                   stdout=subprocess.DEVNULL), 10, GAP))
+    finally:
+        subprocess.run([docker, "rm", "-f", name], capture_output=True, check=False)
+        subprocess.run([docker, "rmi", name], capture_output=True, check=False)
+
+
+def verdict(what, ratio, goal, at_least=True):
+    """Print whether a goal holds and return it."""
+    holds = ratio >= goal if at_least else ratio <= goal
+    print(f"  {what}: {ratio:.1f} (goal {'>=' if at_least else '<='} {goal:.1f})"
+          f" {'ok' if holds else 'MISSED'}")
+    return holds
+
+
+def bench(library, language):
+    """Measure one language and return whether its goals hold."""
+    root = rootfs(language)
+    if root is None:
+        print(f"{language}: skipped: no image; make it with: sandbox-agent image build {language}")
+        return True
+    print(f"{language}{'':28}{'p50 ms':>9}{'p90':>9}{'p99':>9}")
+    cell_ms, cold_ms = measure_sessions(library, language)
+    bare_ms = show("bare interpreter", timed(chrooted(root, BARE[language]), 15, GAP))
+    holds = verdict("bare interpreter / cell", bare_ms / cell_ms, GOAL_BARE)
+    if language in LOADED:
+        loaded_ms = show("interpreter and imports", timed(chrooted(root, LOADED[language]), 9, GAP))
+        holds &= verdict("create to first result, ms", cold_ms,
+                         GOAL_COLD_FACTOR * loaded_ms + GOAL_COLD_MS, at_least=False)
+    docker_ms = measure_docker(root, language)
+    if docker_ms is not None:
+        holds &= verdict("docker exec / cell", docker_ms / cell_ms, GOAL_DOCKER)
+    return holds
+
+
+def with_kernels_bound():
+    """Bind the kernels into the images' trees, in a mount namespace of our own."""
+    if os.environ.get("BENCH_BOUND"):
+        return
+    script = []
+    for language in BARE:
+        root = rootfs(language)
+        if root is not None and (root / KERNEL.lstrip("/")).is_dir():
+            script.append(f"mount --bind '{ROOT}/build/libexec/kernels/{language}' '{root}{KERNEL}'")
+    script.append('exec "$@"')
+    os.environ["BENCH_BOUND"] = "1"
+    os.execvp("unshare", ["unshare", "-m", "sh", "-ec", "\n".join(script), "sh", sys.executable,
+                          *sys.argv])
+
+
+def main():
+    """Measure the languages named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("languages", nargs="*", default=list(BARE))
+    languages = parser.parse_args().languages
+    if os.geteuid() != 0:
+        sys.exit("bench: run as root: the bare interpreter is started by chroot")
+    with_kernels_bound()
+    with sa.Library(no_build=1) as library:
+        results = [bench(library, language) for language in languages]
+    sys.exit(0 if all(results) else 1)
+
+
+main()
