@@ -636,7 +636,7 @@ def test_alarm_of_a_cell(kernel):
     cell = kernel.run("'alive'")
     assert cell.text == "'alive'" and b"Late" in cell.raw("late_stderr")
     for number in range(60):
-        cell = kernel.run("signal.setitimer(signal.ITIMER_REAL, 0.0001, 0.0003)\n"
+        cell = kernel.run("signal.setitimer(signal.ITIMER_REAL, 0.0001, 0.002)\n"
                           f"x = {number}\nfor _ in range(30): display(x)\nx")
         timer_off(kernel)
     assert kernel.run("signal.signal(signal.SIGALRM, signal.SIG_DFL) is on_alarm").text == "True"

@@ -25,6 +25,7 @@ class Interrupts:
         self._running = False
         self._pending = False
         self._deferred: list[tuple] = []
+        self._outside = False  # a handler of user code runs with no cell to raise into
 
     def install(self) -> None:
         """Put the handler of SIGINT in place, also where a cell has put its own."""
@@ -80,14 +81,18 @@ class Interrupts:
         if signum == signal.SIGINT:
             self.interrupted()
         if self.held:
-            self._deferred.append((handler, signum))
+            if (handler, signum) not in self._deferred:
+                self._deferred.append((handler, signum))
         elif self.armed:
             handler(signum, frame)
-        else:
+        elif not self._outside:
+            self._outside = True  # a fast timer would pile up handlers without end
             try:
                 handler(signum, frame)
             except BaseException:
                 traceback.print_exc()
+            finally:
+                self._outside = False
 
     def _signal(self, signalnum, handler):
         if callable(handler) and handler != self._on_sigint and not isinstance(handler, int):

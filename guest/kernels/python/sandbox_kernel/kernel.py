@@ -49,10 +49,10 @@ class Kernel:
         self.interrupts.install()
         self.streams.heal()
         self.shell.begin(source)
-        self.interrupts.begin()
         try:
             self._execute(source)
         except BaseException as error:  # an interrupt that met the shell's own code
+            self.interrupts.armed = False  # first of all: the next signal may be here already
             self.shell.record_error(error)
         if self.channel.forked:
             self._leave_child()
@@ -61,8 +61,9 @@ class Kernel:
         self._report()
 
     def _execute(self, source: str) -> None:
-        """Run the cell with interrupts let through."""
+        """Run the cell with interrupts let through; they may come out of here."""
         try:
+            self.interrupts.begin()
             self.loop.prepare()
             importlib.invalidate_caches()
             self.shell.run_cell(source, store_history=True)
@@ -78,10 +79,10 @@ class Kernel:
         try:
             self.interrupts.armed = True
             self.loop.cancel_all()
-        except BaseException as error:
-            self.shell.record_error(error)
-        finally:
             self.interrupts.armed = False
+        except BaseException as error:
+            self.interrupts.armed = False
+            self.shell.record_error(error)
         try:
             self.shell.figures.flush(self.interrupts.first + FIGURE_SECONDS)
         except Exception as error:
