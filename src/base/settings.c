@@ -384,3 +384,23 @@ void settings_print_example(FILE *f)
         fprintf(f, "\n# %s\n# %s=%s\n", settings_table[i].help, settings_table[i].name,
                 settings_table[i].fallback);
 }
+
+void settings_print_markdown(FILE *f)
+{
+    fputs("# Settings\n\n"
+          "Read from the environment, then from `--env-file FILE`, else from `.env` of the state "
+          "directory. An\n"
+          "unknown name that looks like one of these is warned of; a bad value stops the start "
+          "with its name.\n"
+          "Sizes take the units b, k, m, g, t. This page is printed by\n"
+          "`sandbox-agent doctor --print-settings markdown`.\n\n"
+          "| setting | default | meaning |\n|---|---|---|\n",
+          f);
+    for (size_t i = 0; i < ARRAY_LEN(settings_table); i++) {
+        const struct setting_entry *e = &settings_table[i];
+
+        fprintf(f, "| `%s` | %s%s%s | %s%s%s |\n", e->name, e->fallback[0] ? "`" : "",
+                e->fallback[0] ? e->fallback : "none", e->fallback[0] ? "`" : "", e->help,
+                e->alias ? "; else the environment's " : "", e->alias ? e->alias : "");
+    }
+}

@@ -98,7 +98,8 @@ void settings_done(struct settings *s);
 /* The state directory that holds without any setting (XDG rules); in `ret`. */
 int settings_default_state_dir(char *const *env, char *ret, size_t size, struct error *reterr);
 
-/* Prints the table as `.env.example`. */
+/* Print the table as `.env.example`, and as the docs page. */
 void settings_print_example(FILE *f);
+void settings_print_markdown(FILE *f);
 
 #define auto_settings __attribute__((cleanup(settings_done)))

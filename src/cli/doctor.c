@@ -23,6 +23,7 @@ enum { PROBE_BYTES = 256 * 1024 };
 
 static const struct option_entry doctor_options[] = {
     {"json", 0, NULL, "print one JSON object per line"},
+    {"print-settings", 0, "FORM", "print all settings with their defaults: env or markdown"},
     {"fake", 0, "FILE", "take the results of FILE in place of what was found (for tests)"},
     {},
 };
@@ -199,13 +200,29 @@ static void network_print(struct report *r, const struct settings *settings)
     finding_print(r, &(struct finding){"network", "ok", buf_str(&text), ""});
 }
 
+static int settings_print(const char *form)
+{
+    if (str_eq(form, "env"))
+        settings_print_example(stdout);
+    else if (str_eq(form, "markdown"))
+        settings_print_markdown(stdout);
+    else {
+        fputs("sandbox-agent doctor: --print-settings takes env or markdown\n", stderr);
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
 static int doctor_main(const struct verb_args *args)
 {
+    const char *form = verb_option(args, "print-settings", NULL);
     auto_settings struct settings settings = {};
     struct report r = {.json = verb_flag(args, "json")};
     auto_buf struct buf probe;
     struct error error;
 
+    if (form)
+        return settings_print(form);
     buf_init(&probe, PROBE_BYTES);
     if (verb_settings(args, &settings, &error) < 0 ||
         probe_run(&settings, verb_option(args, "fake", NULL), &probe, &error) < 0)

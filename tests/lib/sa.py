@@ -53,6 +53,7 @@ class Library:
     """An open library and the calls that tests need."""
 
     def __init__(self, build=ROOT / "build", **options):
+        os.environ.setdefault("SANDBOX_AGENT_LIBEXEC", os.path.join(build, "libexec"))
         self._library = ctypes.CDLL(os.path.join(build, "src/libsandbox_agent.so.0"))
         self._handle = ctypes.c_void_p()
         self._call("sa_open", ctypes.byref(Options(size=ctypes.sizeof(Options), **options)),
