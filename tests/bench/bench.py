@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "tests/lib"))
 
 import sa  # noqa: E402 (the path above comes first)
 
+IMAGES = Path(os.environ.get("SANDBOX_IMAGE_DIR", "/var/lib/sandbox-agent/images"))
 GAP = 0.06
 KERNEL = "/opt/sandbox-agent/kernel"
 BARE = {
@@ -65,8 +66,8 @@ def rootfs(language):
                             capture_output=True, text=True, check=True).stdout
     for line in output.splitlines():
         image = json.loads(line)
-        if image.get("name") == language or image.get("runtime") == language:
-            return Path(image["rootfs"] if "rootfs" in image else image["path"])
+        if image["runtime"] == language and image["current"]:
+            return IMAGES / language / image["name"] / "rootfs"
     return None
 
 
@@ -84,8 +85,8 @@ def cold(library, language):
 
     def call():
         sessions.append(library.create(language))
-        assert library.execute(sessions[-1], "1+1")["status"] == "ok"
-    return call, lambda: [library.stop(sessions.pop()) for _ in range(len(sessions))]
+        assert sessions[-1].execute("1+1")["status"] == "ok"
+    return call, lambda: [sessions.pop().stop() for _ in range(len(sessions))]
 
 
 def measure_sessions(library, language):
@@ -99,12 +100,12 @@ def measure_sessions(library, language):
 
     session = library.create(language)
     for _ in range(20):
-        library.execute(session, "1+1")
-    cell_ms = show("cell 1+1", timed(lambda: library.execute(session, "1+1"), 200))
-    show("cell 1+1, idle gaps", timed(lambda: library.execute(session, "1+1"), 50, GAP))
-    show("terminal: true", timed(lambda: library.terminal(session, "true"), 50))
-    show("terminal: true, idle gaps", timed(lambda: library.terminal(session, "true"), 30, GAP))
-    library.stop(session)
+        session.execute("1+1")
+    cell_ms = show("cell 1+1", timed(lambda: session.execute("1+1"), 200))
+    show("cell 1+1, idle gaps", timed(lambda: session.execute("1+1"), 50, GAP))
+    show("terminal: true", timed(lambda: session.terminal("true"), 50))
+    show("terminal: true, idle gaps", timed(lambda: session.terminal("true"), 30, GAP))
+    session.stop()
     return cell_ms, cold_ms
 
 

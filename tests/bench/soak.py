@@ -45,14 +45,13 @@ def one_round(library, seen):
     """One session and a few cells, some of which break it."""
     session = library.create("python")
     for code, wanted in random.sample(CELLS, 3):
-        result = library.execute(session, code, timeout_ms=1000)
+        result = session.execute(code, timeout=1)
         assert result["status"] in wanted, (code, result)
         seen[result["status"]] += 1
-        if result["state"] == "lost" and not any(
-                s["session_id"] == session.decode() and s["status"] == "running"
-                for s in library.list()):
+        info = session.info()
+        if info is None or info["status"] == "dead":
             break
-    library.stop(session)
+    session.stop()
 
 
 def main():
