@@ -34,7 +34,7 @@ def patch_lookup():
     path = pathlib.Path(font_manager.__file__)
     source = path.read_text()
     if source.count(BEFORE) != 1:
-        raise SystemExit("error: matplotlib looks for its font list in a new way; see font-cache.py")
+        raise SystemExit("error: matplotlib looks for its font list in a new way: font-cache.py")
     path.write_text(source.replace(BEFORE, AFTER))
     py_compile.compile(str(path), doraise=True)
 
