@@ -4,12 +4,13 @@
  * result; nobody has to read them for the run to go on. Time-outs are enforced by init, so they
  * hold without us; the backstop here is for an init that is stuck.
  */
-#include "session/session-internal.h"
+#include "session/run.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "session/session-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

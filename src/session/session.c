@@ -4,10 +4,11 @@
  * connection's and never under the manager's; it is recursive, because the loss of the connection
  * can end a run inside the call that starts it.
  */
-#include "session/session-internal.h"
+#include "session/session.h"
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "session/session-internal.h"
 
 #include <stdio.h>
 

@@ -123,15 +123,18 @@ void instance_release(struct instance *i, const char *state_dir)
 int instance_each(const char *state_dir, instance_each_fn *each, void *user, struct error *reterr)
 {
     auto_fd int run_dir = run_dir_open(state_dir, reterr);
+    auto_fd int listed = -1;
     struct dirent *e;
     DIR *d;
     int r = 0;
 
     if (run_dir < 0)
         return run_dir;
-    d = fdopendir(dup(run_dir));
+    listed = fcntl(run_dir, F_DUPFD_CLOEXEC, 3);
+    d = listed >= 0 ? fdopendir(listed) : NULL;
     if (!d)
         return error_sys(reterr, errno, "cannot list the run directory");
+    TAKE_FD(listed); /* closed with the stream */
     while (r >= 0 && (e = readdir(d))) {
         auto_fd int dir = -1;
 
