@@ -321,12 +321,14 @@ static void client_ready(struct keeper *k, void *object, short revents)
         close(fd);
 }
 
+/* Our own user; root could become it. */
 static bool peer_is_us(int fd)
 {
     struct ucred peer;
     socklen_t len = sizeof(peer);
 
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+           (peer.uid == geteuid() || peer.uid == 0);
 }
 
 static void listener_ready(struct keeper *k, void *object, short revents)

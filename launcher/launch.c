@@ -385,6 +385,9 @@ static void launch_ready(struct keeper *k, void *object, short revents)
     if (s->state != SANDBOX_STARTING)
         return;
     n = fd_recv(s->launch_fd, &report, sizeof(report), fds, &count);
+    /* It ended with an order of ours unread; what it said before is still there to be read. */
+    if (n < 0 && errno == ECONNRESET)
+        return;
     if (n == (ssize_t)sizeof(report) && report.step == LAUNCH_LISTENERS) {
         launch_listeners(k, s, fds, count);
         return;

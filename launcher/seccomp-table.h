@@ -94,9 +94,9 @@
 #define SECCOMP_EPERM(X) \
     X(mount) X(umount2) X(pivot_root) X(chroot) X(setns) X(unshare) X(ptrace) \
     X(process_vm_readv) X(process_vm_writev) X(kcmp) X(pidfd_getfd) X(add_key) X(request_key) \
-    X(keyctl) X(bpf) X(perf_event_open) X(init_module) X(finit_module) X(delete_module) X(kexec_load) \
-    X(kexec_file_load) X(reboot) X(swapon) X(swapoff) X(quotactl) X(quotactl_fd) X(acct) \
-    X(settimeofday) X(clock_settime) X(adjtimex) X(clock_adjtime) X(sethostname) \
+    X(keyctl) X(bpf) X(perf_event_open) X(init_module) X(finit_module) X(delete_module) \
+    X(kexec_load) X(kexec_file_load) X(reboot) X(swapon) X(swapoff) X(quotactl) X(quotactl_fd) \
+    X(acct) X(settimeofday) X(clock_settime) X(adjtimex) X(clock_adjtime) X(sethostname) \
     X(setdomainname) X(syslog) X(vhangup) X(open_by_handle_at) X(name_to_handle_at) \
     X(fanotify_init) X(fanotify_mark) X(sync) X(ioprio_set) X(move_pages) X(migrate_pages)
 

@@ -112,7 +112,8 @@ class EgressConfig(ctypes.Structure):
 def job(rootfs, **values):
     """Return a JobStruct with small limits; `mounts` is a list of (source, target, writable)."""
     settings = dict(
-        magic=JOB_MAGIC, version=VERSION, id=secrets.token_hex(16).encode(), rootfs=os.fsencode(rootfs),
+        magic=JOB_MAGIC, version=VERSION, id=secrets.token_hex(16).encode(),
+        rootfs=os.fsencode(rootfs),
         memory_bytes=256 * MIB, tmpfs_bytes=32 * MIB, home_bytes=32 * MIB, pids=64, nofile=1024,
         lease_ms=60000, created_ms=int(time.time() * 1000))
     mounts, ports = values.pop("mounts", []), values.pop("ports", [])
@@ -189,7 +190,8 @@ class Keeper:
                  init=None, egress=None, stderr=None):
         self.dir = Path(directory)
         self.dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.env, self.user, self.options = env or {}, user, [*options, "--linger-ms", str(linger_ms)]
+        self.env, self.user = env or {}, user
+        self.options = [*options, "--linger-ms", str(linger_ms)]
         self.init = init or BUILD_DIR / "guest/init/sandbox-init"
         self.egress = egress or BUILD_DIR / "egress/sandbox-egress"
         self.stderr = stderr
@@ -219,11 +221,13 @@ class Keeper:
             for number, fd in enumerate(high, 3):
                 os.dup2(fd, number)
 
-        identity = {"user": self.user[0], "group": self.user[1], "extra_groups": []} if self.user else {}
+        identity = {}
+        if self.user:
+            identity = {"user": self.user[0], "group": self.user[1], "extra_groups": []}
         self.process = subprocess.Popen(
             [binary, "--keeper", *self.options], preexec_fn=prepare, pass_fds=range(3, 8),
-            env={"PATH": os.environ["PATH"], **self.env}, stdin=subprocess.DEVNULL, stderr=self.stderr,
-            cwd="/", **identity)
+            env={"PATH": os.environ["PATH"], **self.env}, stdin=subprocess.DEVNULL,
+            stderr=self.stderr, cwd="/", **identity)
         for fd in [*high, given[0], *given[2:]]:
             os.close(fd)
         listener.close()
