@@ -166,6 +166,11 @@ def test_syntax_error(kernel):
     assert cell.error["type"] == "SyntaxError"
     assert "<cell " in cell.error["message"]
     assert "def f(:" in cell.error["traceback"]
+    cell = kernel.run("yield 5")
+    assert cell.error["type"] == "SyntaxError" and "codeop" not in cell.error["traceback"]
+    cell = kernel.run("ip = get_ipython(); ip.showsyntaxerror = lambda *a, **k: None\n")
+    assert kernel.run("a b").status == "error"
+    kernel.run("del ip.showsyntaxerror")
     assert cell.stderr == ""
 
 
@@ -214,7 +219,10 @@ def test_broken_exceptions(kernel):
     assert len(cell.error["type"]) <= 300
     assert len(cell.error["message"]) <= 1 << 20
     assert len(cell.error["traceback"]) <= 1 << 20
-    assert "bytes left out" in cell.error["message"]
+    assert "characters left out" in cell.error["message"]
+    assert cell.error["traceback"].startswith("Traceback") and cell.error["traceback"][-5:] == "mmmm\n"
+    cell = kernel.run("raise ValueError('é' * 3_000_000)")
+    assert 900_000 < len(cell.error["message"].encode()) <= 1 << 20
 
 
 def test_recursion_and_memory_errors(kernel):
@@ -380,6 +388,10 @@ def test_res_09_large_displays_are_left_out_by_name(kernel):
     assert text.startswith("small\n[image/png of 8") and "limit" in text
     cell = kernel.run("class Big:\n    def __repr__(self):\n        return 'b' * (60 << 20)\nBig()")
     assert len(cell.text) < 1000 and "text/plain of 6" in cell.text
+    cell = kernel.run("display({'text/html': 'x' * (30 << 20), 'image/png': bytes(20 << 20)},"
+                      " raw=True)", timeout=60)
+    assert list(cell.displays[0]) == ["image/png", "text/plain"] or list(
+        cell.displays[0]) == ["text/html", "text/plain"]
     cell = kernel.run("display({'image/png': bytes(33 << 20)}, raw=True)", timeout=60)
     assert len(cell.displays[0]["image/png"]) == 4 * 11 * (1 << 20)
 
@@ -421,6 +433,12 @@ def test_figure_is_shown_once(kernel, code, order):
     assert cell.order == order, cell
     assert cell.stdout == cell.stderr == ""
     assert kernel.run("plt.get_fignums()").text == "[]"
+
+
+@needs("matplotlib")
+def test_broken_figure_does_not_hide_the_error(kernel):
+    cell = kernel.run("import matplotlib.pyplot as plt\nplt.title(r'$\\frac{1$')\n1/0")
+    assert cell.error["type"] == "ZeroDivisionError" and "frac" in cell.stderr
 
 
 @needs("matplotlib")
@@ -832,8 +850,8 @@ def test_fork_in_a_cell(kernel):
 def test_fork_bomb_children_do_not_answer(fresh):
     cell = fresh.run("import os\nfor _ in range(4):\n    os.fork()\nx = 1")
     assert cell.order == ["done"]
-    cell = fresh.run("import asyncio\nawait asyncio.sleep(0)\nif os.fork() == 0:\n"
-                      "    asyncio.run(asyncio.sleep(0.01))\n    input()\nos.wait()\n"
+    cell = fresh.run("import asyncio\nawait asyncio.sleep(0)\npid = os.fork()\nif pid == 0:\n"
+                      "    asyncio.run(asyncio.sleep(0.01))\n    input()\nos.waitpid(pid, 0)\n"
                       "await asyncio.sleep(0.01)\n'parent'", answers=["never"])
     assert cell.text == "'parent'" and "StdinNotImplementedError" in cell.stderr
 

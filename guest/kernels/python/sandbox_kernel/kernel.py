@@ -66,9 +66,12 @@ class Kernel:
             self.interrupts.begin()
             self.loop.prepare()
             importlib.invalidate_caches()
-            self.shell.run_cell(source, store_history=True)
+            result = self.shell.run_cell(source, store_history=True)
+            failed = result and (result.error_before_exec or result.error_in_exec)
+            if failed and self.shell.error is None:  # user code replaced what reports errors
+                self.shell.record_error(failed)
             if not self.channel.forked:
-                self.shell.figures.flush()
+                self._draw(None)
         finally:
             self.interrupts.armed = False
             sys.settrace(None)
@@ -83,10 +86,17 @@ class Kernel:
         except BaseException as error:
             self.interrupts.armed = False
             self.shell.record_error(error)
+        self._draw(self.interrupts.first + FIGURE_SECONDS)
+
+    def _draw(self, deadline: float | None) -> None:
+        """Display the open figures; what the cell failed with matters more than one of them."""
         try:
-            self.shell.figures.flush(self.interrupts.first + FIGURE_SECONDS)
+            self.shell.figures.flush(deadline)
         except Exception as error:
-            self.shell.record_error(error)
+            if self.shell.error is None:
+                self.shell.record_error(error)
+            else:
+                self.streams.complain(traceback_text(error, HIDDEN))
 
     def _report(self) -> None:
         """Send the value, the error and the end of the cell."""

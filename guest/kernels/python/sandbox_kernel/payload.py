@@ -18,23 +18,37 @@ TYPE_MAX = 200
 
 def bundle_encode(data: dict, metadata: dict | None) -> bytes:
     """A display or result as JSON; values that do not fit are replaced by a note."""
-    parts = {str(mime): _value_encode(str(mime), value) for mime, value in data.items()}
+    parts: dict[str, bytes] = {}
+    notes = []
+    for mime, value in data.items():
+        size = _least_size(value)  # not to encode what is too large anyway
+        if size > BODY_MAX:
+            notes.append(_note(mime, size))
+        else:
+            parts[str(mime)] = _value_encode(str(mime), value)
     meta = _dumps(_plain(metadata or {}))
     if len(meta) > BODY_MAX // 2:
         meta = b"{}"
-    size = len(meta) + sum(len(mime) + len(part) + 8 for mime, part in parts.items())
-    notes = []
+    room = BODY_MAX - len(meta) - 4096
     for mime in sorted(parts, key=lambda mime: -len(parts[mime])):
-        if size <= BODY_MAX - 4096:
+        if sum(len(mime) + len(part) + 8 for mime, part in parts.items()) <= room:
             break
-        size -= len(parts[mime])
-        notes.append(f"[{mime} of {len(parts.pop(mime))} bytes left out: over the limit of "
-                     f"{BODY_MAX} bytes]")
+        notes.append(_note(mime, len(parts.pop(mime))))
     if notes:
         text = json.loads(parts["text/plain"]) + "\n" if "text/plain" in parts else ""
         parts["text/plain"] = _dumps(text + "\n".join(notes))
     fields = b",".join(_dumps(mime) + b":" + part for mime, part in parts.items())
     return b'{"data":{' + fields + b'},"metadata":' + meta + b"}"
+
+
+def _note(mime: str, size: int) -> str:
+    return f"[{mime} of {size} bytes left out: over the limit of {BODY_MAX} bytes]"
+
+
+def _least_size(value: Any) -> int:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return len(value) * 4 // 3
+    return len(value) if isinstance(value, str) else 0
 
 
 def object_encode(value: dict) -> bytes:
@@ -91,15 +105,15 @@ def _message(error: BaseException) -> str:
 
 def _shorten(text: str, limit: int) -> str:
     """Cut text in its middle to `limit` bytes of UTF-8."""
-    text = _clean(text)
     if len(text) * 4 <= limit:
-        return text
-    raw = text.encode()
-    if len(raw) <= limit:
-        return text
-    keep = limit // 2 - 32
-    head, tail = raw[:keep].decode("utf-8", "ignore"), raw[-keep:].decode("utf-8", "ignore")
-    return f"{head}\n[... {len(raw) - 2 * keep} bytes left out ...]\n{tail}"
+        return _clean(text)
+    head, tail = _clean(text[:limit]).encode(), _clean(text[-limit:]).encode()
+    if len(text) <= limit and len(head) <= limit:
+        return head.decode()
+    keep = limit // 2 - 40
+    first, last = head[:keep].decode("utf-8", "ignore"), tail[-keep:].decode("utf-8", "ignore")
+    left_out = len(text) - len(first) - len(last)
+    return f"{first}\n[... {left_out} characters left out ...]\n{last}"
 
 
 def _clean(text: str) -> str:

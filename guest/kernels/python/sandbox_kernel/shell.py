@@ -8,6 +8,7 @@ cannot leave them half set.
 """
 
 import asyncio
+import codeop
 import inspect
 import os
 import subprocess
@@ -40,7 +41,8 @@ from .streams import Streams
 
 HISTORY_KEPT = 100
 BASIC_TYPES = (int, float, str, bool, bytes, list, tuple, dict, set)
-HIDDEN = (os.path.dirname(__file__) + "/",
+# What tracebacks do not show; codeop is in the way of errors that only compiling finds.
+HIDDEN = (os.path.dirname(__file__) + "/", codeop.__file__,
           os.path.dirname(os.path.dirname(interactiveshell.__file__)) + "/")
 
 
