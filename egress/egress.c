@@ -62,14 +62,18 @@ size_t egress_capacity(const struct egress *e)
 
 /* ---- the keeper ---- */
 
-static void gone_send(struct egress *e, const struct egress_msg *msg)
+/* A keeper that does not read its answers gets no further messages served until it does. */
+static void gone_send(struct egress *e, const char *id)
 {
     struct egress_msg answer = {.magic = EGRESS_MAGIC, .op = EGRESS_GONE};
+    bool full;
 
-    memcpy(answer.id, msg->id, sizeof(answer.id));
-    /* A keeper that does not read is about to end, and we with it. */
-    if (fd_send(e->control.fd, &answer, sizeof(answer), NULL, 0) < 0)
-        log_line("cannot answer the keeper: %s", strerrordesc_np(errno));
+    memcpy(answer.id, id, sizeof(answer.id));
+    full = fd_send(e->control.fd, &answer, sizeof(answer), NULL, 0) < 0 && errno == EAGAIN;
+    if (full == (e->unsent_gone[0] != 0))
+        return;
+    memcpy(e->unsent_gone, full ? id : "", full ? sizeof(e->unsent_gone) : 1);
+    watch_set(e, &e->control, full ? EPOLLOUT : EPOLLIN);
 }
 
 static void message_serve(struct egress *e, const struct egress_msg *msg, int *fds, size_t count)
@@ -88,7 +92,7 @@ static void message_serve(struct egress *e, const struct egress_msg *msg, int *f
     box = sandbox_find(e, msg->id);
     if (box)
         sandbox_remove(e, box);
-    gone_send(e, msg);
+    gone_send(e, msg->id);
 }
 
 static void control_ready(struct egress *e, struct watch *w, uint32_t events)
@@ -97,8 +101,14 @@ static void control_ready(struct egress *e, struct watch *w, uint32_t events)
     struct error error;
     int fds[FD_PASS_MAX];
     size_t count = ARRAY_LEN(fds);
-    ssize_t n = fd_recv(w->fd, &msg, sizeof(msg), fds, &count);
+    ssize_t n;
 
+    if (e->unsent_gone[0]) {
+        gone_send(e, e->unsent_gone);
+        e->stop |= (events & EPOLLHUP) != 0;
+        return;
+    }
+    n = fd_recv(w->fd, &msg, sizeof(msg), fds, &count);
     if (n > 0 && egress_msg_check(&msg, (size_t)n, &error) == 0) {
         message_serve(e, &msg, fds, count);
         return;

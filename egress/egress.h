@@ -29,6 +29,7 @@ struct egress {
     int epoll_fd;
     struct watch control;
     struct watch resolved;
+    char unsent_gone[JOB_ID + 1]; /* the answer that the keeper's socket did not take */
     struct policy policy;
     struct limits limits;
     struct resolver resolver;

@@ -24,7 +24,6 @@ import os
 import re
 import resource
 import secrets
-import select
 import socket
 import struct
 import subprocess
@@ -408,6 +407,13 @@ class Egress:
         self.control = ours
         self._reader = threading.Thread(target=self._read, args=(errors,), daemon=True)
         self._reader.start()
+        while self.process.poll() is None and self._comm() != binary().name[:15]:
+            time.sleep(0.005)
+
+    def _comm(self) -> str:
+        with contextlib.suppress(OSError):
+            return Path(f"/proc/{self.process.pid}/comm").read_text().strip()
+        return ""
 
     def _read(self, fd: int) -> None:
         while data := os.read(fd, 1 << 16):
@@ -432,7 +438,7 @@ class Egress:
     def remove(self, box: Sandbox, timeout: float = 5) -> None:
         """Take a sandbox away and wait for GONE."""
         self.send(EGRESS_REMOVE, box.id)
-        assert select.select([self.control], [], [], timeout)[0], "no answer to REMOVE"
+        self.control.settimeout(timeout)
         fields = MESSAGE.unpack(self.control.recv(4096))
         assert fields[:2] == (EGRESS_MAGIC, EGRESS_GONE)
         assert fields[4].rstrip(b"\0").decode() == box.id
