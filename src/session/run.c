@@ -262,13 +262,21 @@ static void error_complete(struct run *r)
     error_store(r, types[r->outcome.status], r->message, traceback);
 }
 
-static void run_complete(struct run *r)
+static void outcome_complete(struct run *r)
 {
     pthread_mutex_lock(&r->lock);
     r->outcome.cause = r->cause;
     pthread_mutex_unlock(&r->lock);
     error_complete(r);
+}
+
+/* The session knows before any reader does: who has seen the end finds the session as it is then. */
+static void run_conclude(struct run *r, bool sandbox_gone)
+{
+    outcome_complete(r);
+    session_run_over(r->session, r, sandbox_gone, r->cause);
     run_log_close(&r->log);
+    run_unref(r);
 }
 
 /* The connection ended under the run: the sandbox is gone, or we were cut off from it. */
@@ -283,9 +291,7 @@ static void run_lost(struct run *r, int wait_ms)
     cause_set(r, str_eq(cause, "closed") ? "user" : cause);
     r->outcome.stdout_bytes = r->out.bytes;
     r->outcome.stderr_bytes = r->err.bytes;
-    run_complete(r);
-    session_run_over(r->session, r, true, r->cause);
-    run_unref(r);
+    run_conclude(r, true);
 }
 
 static void run_ack(struct run *r)
@@ -326,9 +332,7 @@ static void on_end(struct run *r, const struct frame *f)
             error_store(r, "Error", message, "");
     }
     run_ack(r);
-    run_complete(r);
-    session_run_over(r->session, r, false, r->cause);
-    run_unref(r);
+    run_conclude(r, false);
 }
 
 /* ---- the sink ---- */
@@ -487,7 +491,8 @@ void run_finish_unstarted(struct run *r, enum run_status status, const char *cau
     r->outcome.status = status;
     r->outcome.state_kept = status != RUN_DIED;
     cause_set(r, cause);
-    run_complete(r);
+    outcome_complete(r);
+    run_log_close(&r->log);
     if (message && str_copy(r->message, sizeof(r->message), message) < 0)
         r->message[0] = 0;
 }
