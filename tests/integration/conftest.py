@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "tests" / "lib"))
 
 import sa as sa_module  # noqa: E402
 
-AGENT = os.environ.get("SANDBOX_AGENT", str(sa_module.BUILD / "sandbox-agent"))
+AGENT = str(sa_module.BUILD / "sandbox-agent")
 IMAGES = os.environ.get("SANDBOX_IMAGE_DIR", "/var/lib/sandbox-agent/images")
 LANGUAGES = ("python", "node", "r")
 
@@ -31,7 +31,7 @@ def state_dir(tmp_path_factory):
 @pytest.fixture(scope="session")
 def sa(state_dir):
     """The open library, shared by all tests that need nothing special."""
-    library = sa_module.Library()
+    library = sa_module.Library(instance="test")
     yield library
     library.close()
 
