@@ -22,7 +22,7 @@
 
 #define BASE_NAME "sandbox-agent"
 
-enum { PIDS_TEXT = 64 * 1024 };
+enum { PIDS_TEXT = 64 * 1024, BASE_TRIES = 16 };
 
 static int dir_open(const struct cgroup_dir *dir)
 {
@@ -64,6 +64,23 @@ static int dir_descend(struct cgroup_dir *dir, const char *name)
     if (mkdir(dir->path, 0755) < 0 && errno != EEXIST)
         return -1;
     return 0;
+}
+
+/* sandbox-agent/INSTANCE below. Another keeper that ends may remove the first while it is empty. */
+static int dir_descend_base(struct cgroup_dir *dir, const char *instance)
+{
+    size_t len = strlen(dir->path);
+
+    for (int i = 0; i < BASE_TRIES; i++) {
+        dir->path[len] = 0;
+        if (dir_descend(dir, BASE_NAME) < 0)
+            return -1;
+        if (dir_descend(dir, instance) == 0)
+            return 0;
+        if (errno != ENOENT)
+            return -1;
+    }
+    return -1;
 }
 
 /* Hands controllers down to the children of a version 2 directory; the mask of those that are. */
@@ -156,7 +173,7 @@ static uint8_t base_v2(const struct cgroup_place *own, uint8_t want, struct cgro
 static void base_add_v2(const struct cgroup_layout *layout, const char *instance,
                         struct cgroup_set *ret)
 {
-    struct cgroup_dir dir = {.version = 2};
+    struct cgroup_dir dir = {.version = 2}, base;
     uint8_t want = 0;
 
     if (!layout->v2.path[0] || str_copy(dir.path, sizeof(dir.path), layout->v2.path) < 0)
@@ -166,14 +183,12 @@ static void base_add_v2(const struct cgroup_layout *layout, const char *instance
             want |= (uint8_t)(1u << c);
     }
     want = base_v2(&layout->v2, want, &dir);
-    if (dir_descend(&dir, BASE_NAME) < 0)
+    base = dir;
+    if (path_add(base.path, BASE_NAME) < 0 || dir_descend_base(&dir, instance) < 0 ||
+        access(dir.path, W_OK) < 0)
         return;
     if (want)
-        want = controllers_enable(&dir, want);
-    if (dir_descend(&dir, instance) < 0 || access(dir.path, W_OK) < 0)
-        return;
-    if (want)
-        want = controllers_enable(&dir, want);
+        want = controllers_enable(&base, want) & controllers_enable(&dir, want);
     dir.controllers = want;
     ret->dirs[ret->count++] = dir;
 }
@@ -194,8 +209,7 @@ static void base_add_v1(const struct cgroup_place *place, enum cgroup_controller
     struct cgroup_dir dir = {.version = 1, .controllers = (uint8_t)(1u << c)}, *same;
 
     if (!place->path[0] || str_copy(dir.path, sizeof(dir.path), place->path) < 0 ||
-        dir_descend(&dir, BASE_NAME) < 0 || dir_descend(&dir, instance) < 0 ||
-        access(dir.path, W_OK) < 0)
+        dir_descend_base(&dir, instance) < 0 || access(dir.path, W_OK) < 0)
         return;
     same = set_find_path(ret, dir.path);
     if (same)

@@ -2,11 +2,13 @@
 /* sandbox-launch: its three ways to run, nothing else. */
 #include "base/str.h"
 #include "launcher/keeper.h"
+#include "launcher/probe.h"
 #include "launcher/seccomp.h"
 
 #include <stdio.h>
 
 static const char usage[] = "usage: sandbox-launch --keeper [--agent PROGRAM] [--linger-ms N]\n"
+                            "       sandbox-launch --probe [--image-dir DIR] [--fake FILE]\n"
                             "       sandbox-launch --print-seccomp\n"
                             "       sandbox-launch --version\n";
 
@@ -22,6 +24,21 @@ static int run_keeper(int argc, char **argv)
             return -1;
     }
     return keeper_main(&options);
+}
+
+static int run_probe(int argc, char **argv)
+{
+    struct probe_options options = {0};
+
+    for (int i = 2; i < argc; i += 2) {
+        if (i + 1 < argc && str_eq(argv[i], "--image-dir"))
+            options.image_dir = argv[i + 1];
+        else if (i + 1 < argc && str_eq(argv[i], "--fake"))
+            options.fake = argv[i + 1];
+        else
+            return -1;
+    }
+    return probe_main(&options);
 }
 
 static int run_print_seccomp(int argc, char **argv)
@@ -47,6 +64,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } verbs[] = {
     {"--keeper", run_keeper},
+    {"--probe", run_probe},
     {"--print-seccomp", run_print_seccomp},
     {"--version", run_version},
 };

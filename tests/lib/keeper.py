@@ -39,7 +39,8 @@ TIMEOUT = 30.0
 
 F_ADD_SEALS, SEALS = 1033, 1 | 2 | 4 | 8
 
-BUILD_DIR = Path(os.environ.get("SBX_BUILD", Path(__file__).resolve().parents[2] / "build"))
+ROOT = Path(__file__).resolve().parents[2]
+BUILD_DIR = Path(os.environ.get("SANDBOX_AGENT", ROOT / "build/sandbox-agent")).resolve().parent
 
 
 class MountStruct(ctypes.Structure):
@@ -139,6 +140,29 @@ def sealed(data, seals=SEALS):
 def degraded(event):
     """Return the names of what a sandbox goes without."""
     return [name for bit, name in enumerate(DEGRADED) if event.degraded & (1 << bit)]
+
+
+def _groups(name):
+    mounts = {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()
+              if " - cgroup" in line}
+    return [path for mount in mounts for path, _, _ in os.walk(mount) if f"/{name}" in path]
+
+
+def _processes(name):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            groups = Path(f"/proc/{pid}/cgroup").read_text()
+            if f"/{name}/" in groups:
+                found.append(f"{pid} {Path(f'/proc/{pid}/cmdline').read_bytes()}")
+        except OSError:
+            continue
+    return found
+
+
+def _loops(directory):
+    return [str(path) for path in Path("/sys/block").glob("loop*/loop/backing_file")
+            if str(directory) in path.read_text()]
 
 
 class Sandbox:
@@ -305,6 +329,22 @@ class Keeper:
         """Wait for the event that a sandbox has ended; its cause."""
         event = self.wait(lambda e: e.kind == ENDED and e.id.decode() == sandbox.id, timeout)
         return event.cause.decode()
+
+    @property
+    def group_name(self):
+        """The name of this instance's control groups."""
+        info = self.dir.stat()
+        return f"{self.dir.name[:32]}-{info.st_dev:x}-{info.st_ino:x}"
+
+    def leftovers(self, within=10.0):
+        """What of this instance is still on the host, after waiting for it to go."""
+        deadline = time.monotonic() + within
+        while True:
+            found = [*_groups(self.group_name), *_processes(self.group_name), *_loops(self.dir)]
+            found += [str(path) for path in self.dir.glob("sb/*")]
+            if not found or time.monotonic() > deadline:
+                return found
+            time.sleep(0.05)
 
     def kill(self):
         """Kill the keeper, as a crash would."""
