@@ -91,13 +91,13 @@ stdin_redirect <- function() {
 }
 
 # An interrupt in system() ends the command; this makes it end the code as well.
-system_watch <- function() {
-    run <- base::system
+system_watch <- function(name) {
+    run <- get(name, baseenv())
     last <- length(body(run))
     body(run)[[last]] <- bquote({
         .Call(.(native$system), FALSE)
         on.exit(.Call(.(native$system), TRUE), add = TRUE)
         .(body(run)[[last]])
     })
-    replace_in(baseenv(), "system", run)
+    replace_in(baseenv(), name, run)
 }

@@ -63,6 +63,7 @@ pages_send <- function(path, open = is_open(path)) {
         if (length(page) > 0L && !identical(page, device$shot) && !is_blank(page, device))
             display(list("image/png" = page))
         device$shot <- devices[[path]]$shot <<- NULL
+        devices[[path]]$drawn <<- 0L
     }
 }
 

@@ -27,7 +27,8 @@ replace_in(baseenv(), "readline", readline)
 replace_in(asNamespace("utils"), "menu", menu)
 if ("package:utils" %in% search()) replace_in(as.environment("package:utils"), "menu", menu)
 stdin_redirect()
-system_watch()
+system_watch("system")
+system_watch("system2")
 
 attach(list(sandbox_display = function(mime, data, metadata = list()) {
     display(structure(list(data), names = mime), metadata)

@@ -76,12 +76,19 @@ display <- function(data, metadata = list()) {
     invisible()
 }
 
+# Where the character begins that holds the byte at a place.
+char_begin <- function(bytes, at) {
+    near <- at - 0:3
+    near[match(TRUE, bitwAnd(as.integer(bytes[near]), 0xc0L) != 0x80L, nomatch = 1L)]
+}
+
 # Head and tail of a text that is too long.
 clip <- function(text) {
     bytes <- to_bytes(text)
-    half <- text_limit %/% 2L
-    over <- length(bytes) - text_limit
-    if (over <= 0) return(bytes)
-    note <- charToRaw(sprintf("\n[... %.0f bytes left out ...]\n", over))
-    c(utils::head(bytes, half), note, utils::tail(bytes, half))
+    n <- length(bytes)
+    if (n <= text_limit) return(bytes)
+    head <- char_begin(bytes, text_limit %/% 2L) - 1L
+    tail <- char_begin(bytes, n - text_limit %/% 2L)
+    note <- charToRaw(sprintf("\n[... %.0f bytes left out ...]\n", tail - 1 - head))
+    c(bytes[seq_len(head)], note, bytes[tail:n])
 }
