@@ -207,13 +207,20 @@ static size_t owners_collect(struct session **list, size_t count, struct owner_u
     return n;
 }
 
+/* Ends a session but keeps it in the table, so that its owner is told what became of it. */
+static void session_bury(struct session_manager *m, struct session *s, const char *cause)
+{
+    if (session_retire(s, cause) && s->sandbox &&
+        m->engine->ops->close(m->engine, s->sandbox, NULL) < 0)
+        log_warn("session %s could not be ended whole, ignoring", s->id);
+}
+
 static void owner_evict(struct session_manager *m, struct session **list, size_t count,
                         const char *owner)
 {
     for (size_t i = 0; i < count; i++) {
-        if (str_eq(list[i]->owner, owner) && session_get_status(list[i]) != SESSION_DEAD &&
-            manager_end(m, list[i], "evicted", NULL) < 0)
-            log_warn("session %s could not be ended whole, ignoring", list[i]->id);
+        if (str_eq(list[i]->owner, owner) && session_get_status(list[i]) != SESSION_DEAD)
+            session_bury(m, list[i], "evicted");
     }
 }
 
@@ -268,34 +275,16 @@ static const char *end_reason(const struct settings *settings, struct session *s
     return NULL;
 }
 
-/* A dead session stays in the table, so that its owner is told; its sandbox is cleaned up. */
-static void dead_close(struct session_manager *m, struct session *s)
-{
-    char cause[32];
-
-    memcpy(cause, s->death, sizeof(cause));
-    if (session_retire(s, cause) && s->sandbox &&
-        m->engine->ops->close(m->engine, s->sandbox, NULL) < 0)
-        log_warn("dead session %s could not be cleaned up whole, ignoring", s->id);
-}
-
 static void session_collect(struct session_manager *m, struct session *s)
 {
     struct session_info info;
     const char *reason;
 
     session_fill_info(s, &info); /* notices a death */
-    if (info.status == SESSION_DEAD) {
-        dead_close(m, s);
-        return;
-    }
-    reason = end_reason(m->settings, s);
-    if (!reason)
-        return;
-    log_debug("session %s ends: %s", s->id, reason);
-    if (session_retire(s, reason) && s->sandbox &&
-        m->engine->ops->close(m->engine, s->sandbox, NULL) < 0)
-        log_warn("session %s could not be ended whole, ignoring", s->id);
+    /* What died by itself has a sandbox to be cleaned up; its cause stays. */
+    reason = info.status == SESSION_DEAD ? info.death : end_reason(m->settings, s);
+    if (reason)
+        session_bury(m, s, reason);
 }
 
 static void tombstones_limit(struct session_manager *m, struct session **list, size_t count)

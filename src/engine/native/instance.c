@@ -109,8 +109,7 @@ void instance_release(struct instance *i, const char *state_dir)
     /* With a keeper that still owns sandboxes these fail with ENOTEMPTY, which is right. */
     if (faccessat(i->dir, "keeper.sock", F_OK, 0) < 0) {
         unlinkat(i->dir, "sb", AT_REMOVEDIR);
-        unlinkat(i->dir, "ca/ca.crt", 0);
-        unlinkat(i->dir, "ca", AT_REMOVEDIR);
+        unlinkat(i->dir, "keeper.lock", 0);
         unlinkat(i->dir, "lock", 0);
         snprintf(path, sizeof(path), "%s/run/%s", state_dir, i->name);
         rmdir(path);
