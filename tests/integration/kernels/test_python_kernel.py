@@ -26,7 +26,8 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def has(python: str, module: str) -> bool:
     """True where `python` can import a module."""
     code = f"import importlib.util as u, sys; sys.exit(u.find_spec({module!r}) is None)"
-    return subprocess.run([python, "-c", code], check=False, capture_output=True).returncode == 0
+    done = subprocess.run([python, "-c", code], check=False, capture_output=True, cwd="/")
+    return done.returncode == 0
 
 
 def find_python() -> str | None:
@@ -785,7 +786,8 @@ def test_case_61_pip(kernel):
 
 def has_user_site() -> bool:
     code = "import site, sys; sys.exit(not site.ENABLE_USER_SITE or sys.prefix != sys.base_prefix)"
-    return PYTHON is not None and subprocess.run([PYTHON, "-c", code], check=False).returncode == 0
+    return PYTHON is not None and subprocess.run(
+        [PYTHON, "-c", code], check=False, cwd="/").returncode == 0
 
 
 @pytest.mark.skipif(not has_user_site(), reason="the interpreter has no user site (a venv)")
