@@ -7,6 +7,9 @@
 
 Only additions count, and only those that are still there after a while: a sandbox that ends takes
 a moment, and an unrelated process may come and go. Needs root to see other users' processes.
+
+Where other programs use sandboxes at the same time, name the instance that is to be looked at
+("lib" of "lib-0"): then id slots and namespaces of nobody are left out, since they tell no owner.
 """
 
 import os
@@ -26,6 +29,7 @@ class Snapshot:
     """Sets of what was found, by kind, and the state directory that was looked at."""
 
     state_dir: Path | None
+    instance: str | None
     found: dict
 
     def added_since(self, before):
@@ -60,10 +64,10 @@ def _is_of_sandbox(pid):
     return bool(namespace) and namespace != os.readlink("/proc/self/ns/user")
 
 
-def _processes():
+def _processes(pids):
     """Return our programs and everything inside sandboxes, with the start time against reuse."""
     found = set()
-    for pid in _pids():
+    for pid in pids:
         command = _read(f"/proc/{pid}/cmdline").replace("\0", " ").strip()
         program = os.path.basename(_link(f"/proc/{pid}/exe").removesuffix(" (deleted)"))
         if OUR_PROGRAMS.match(program) or _is_of_sandbox(pid):
@@ -72,20 +76,28 @@ def _processes():
     return found
 
 
-def _net_namespaces():
+def _net_namespaces(pids):
     """Return the network namespaces that processes hold or that are bound to a path."""
-    held = {_link(f"/proc/{pid}/ns/net") for pid in _pids()} - {""}
+    held = {_link(f"/proc/{pid}/ns/net") for pid in pids} - {""}
     bound = {line.split()[4] for line in _read("/proc/self/mountinfo").splitlines()
              if line.split()[3].startswith("net:[")}
     return held | bound
 
 
-def _cgroups():
-    """Return our control groups in every hierarchy."""
+def _pids_of(instance):
+    """Return the processes of an instance, by their control groups and their command line."""
+    ours = re.compile(rf"/sandbox-agent/{re.escape(instance)}-\d|/run/{re.escape(instance)}-\d")
+    return [pid for pid in _pids()
+            if ours.search(_read(f"/proc/{pid}/cgroup") + _read(f"/proc/{pid}/cmdline"))]
+
+
+def _cgroups(instance):
+    """Return our control groups in every hierarchy, or those of an instance."""
+    ours = re.compile(rf"/sandbox-agent/{re.escape(instance)}-\d") if instance else OUR_PATHS
     mounts = {line.split()[4] for line in _read("/proc/self/mountinfo").splitlines()
               if re.search(r" - cgroup2? ", line)}
     return {directory for mount in mounts for directory, _, _ in os.walk(mount)
-            if OUR_PATHS.search(directory)}
+            if ours.search(directory)}
 
 
 def _mounts(state_dir):
@@ -118,18 +130,20 @@ def _entries(*directories):
             for entry in directory.iterdir()}
 
 
-def snapshot(state_dir=None):
+def snapshot(state_dir=None, instance=None):
     """Look at the host now; with a state directory also at its run directories."""
     state_dir = Path(state_dir) if state_dir else None
-    return Snapshot(state_dir, {
-        "processes": _processes(),
-        "network namespaces": _net_namespaces(),
-        "cgroups": _cgroups(),
+    pids = _pids_of(instance) if instance else _pids()
+    run = _entries(state_dir / "run") if state_dir else set()
+    return Snapshot(state_dir, instance, {
+        "processes": _processes(pids),
+        "network namespaces": _net_namespaces(pids),
+        "cgroups": _cgroups(instance),
         "mounts": _mounts(state_dir),
-        "loop devices": _loop_devices(),
-        "id slots": _slots(),
-        "shared memory": _entries(Path("/dev/shm")),
-        "run directories": _entries(state_dir / "run") if state_dir else set(),
+        "loop devices": set() if instance else _loop_devices(),
+        "id slots": set() if instance else _slots(),
+        "shared memory": set() if instance else _entries(Path("/dev/shm")),
+        "run directories": {e for e in run if not instance or f"/run/{instance}-" in e},
     })
 
 
@@ -137,7 +151,7 @@ def wait_for_none(before, within=10.0):
     """Wait until nothing is added since `before`; return what still is when time is up."""
     deadline = time.monotonic() + within
     while True:
-        added = snapshot(before.state_dir).added_since(before)
+        added = snapshot(before.state_dir, before.instance).added_since(before)
         if not added or time.monotonic() > deadline:
             return added
         time.sleep(0.1)

@@ -14,11 +14,11 @@ import leaks  # noqa: E402 (the path above comes first)
 
 
 def kinds_added(before):
-    return set(leaks.snapshot(before.state_dir).added_since(before))
+    return set(leaks.snapshot(before.state_dir, before.instance).added_since(before))
 
 
 def test_nothing_is_nothing(tmp_path):
-    leaks.assert_none(leaks.snapshot(tmp_path), within=0)
+    leaks.assert_none(leaks.snapshot(tmp_path, "nobody"), within=0)
 
 
 def test_run_directory_and_shared_memory(tmp_path):
@@ -44,7 +44,21 @@ def test_process_and_network_namespace():
             assert {"processes", "network namespaces"} <= kinds_added(before)
         finally:
             process.kill()
-    leaks.assert_none(before)
+    left = leaks.snapshot().added_since(before).get("processes", [])
+    assert not [item for item in left if item.startswith(f"{process.pid} ")]
+
+
+def test_an_instance_is_seen_by_its_command_line(tmp_path):
+    before = leaks.snapshot(tmp_path, "leaktest")
+    command = ["unshare", "--user", "sh", "-c", "echo; sleep 30 # /run/leaktest-0/"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            if not process.stdout.readline():
+                pytest.skip("no user namespaces here")
+            assert "processes" in kinds_added(before)
+            assert not leaks.snapshot(tmp_path, "other").found["processes"]
+        finally:
+            process.kill()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount")
