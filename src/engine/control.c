@@ -18,7 +18,12 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 
-enum { READ_CHUNK = 256 * 1024, CREDIT_STEP = FRAME_WINDOW / 4, SEND_TIMEOUT_S = 30 };
+enum {
+    READ_CHUNK = 256 * 1024,
+    BUFFER_KEPT = 4 * READ_CHUNK, /* a buffer that one large frame made larger is given back */
+    CREDIT_STEP = FRAME_WINDOW / 4,
+    SEND_TIMEOUT_S = 30,
+};
 
 struct control {
     int fd;
@@ -42,6 +47,17 @@ struct control {
 
 /* ---- reading ---- */
 
+/* Moves what is left of the buffer to its start. */
+static void buffer_compact(struct control *c)
+{
+    if (!c->parsed)
+        return;
+    buf_consume(&c->in, c->parsed);
+    c->parsed = 0;
+    if (c->in.len == 0 && c->in.cap > BUFFER_KEPT)
+        buf_done(&c->in);
+}
+
 /* The next frame in the buffer, reading more until there is one. 1, 0 at the end, <0. */
 static int frame_read(struct control *c, int64_t deadline, struct frame *ret, struct error *reterr)
 {
@@ -55,8 +71,7 @@ static int frame_read(struct control *c, int64_t deadline, struct frame *ret, st
             c->parsed += (size_t)n;
             return 1;
         }
-        buf_consume(&c->in, c->parsed);
-        c->parsed = 0;
+        buffer_compact(c);
         if (buf_reserve(&c->in, READ_CHUNK) < 0)
             return error_no_memory(reterr);
         if (deadline != CLOCK_FOREVER && fd_wait(c->fd, POLLIN, deadline) <= 0)
@@ -177,11 +192,29 @@ static void *reader_main(void *arg)
 
 /* ---- start and end ---- */
 
+static int welcome_read(struct control *c, struct error *reterr)
+{
+    struct fields fields = control_welcome(c);
+    auto_free char *version = NULL;
+    int64_t last;
+
+    if (fields_check(&fields, reterr) < 0 ||
+        fields_get_str(&fields, "version", &version, reterr) < 0 ||
+        fields_get_int(&fields, "last_stream", 0, &last, reterr) < 0)
+        return -ERR_PROTOCOL;
+    if (!str_eq(version, PROTOCOL_VERSION))
+        return error_set(reterr, ERR_PROTOCOL,
+                         "the sandbox speaks version %.20s of the protocol, not " PROTOCOL_VERSION,
+                         version);
+    if (last < 0 || last >= UINT32_MAX)
+        return error_set(reterr, ERR_PROTOCOL, "the sandbox has no stream numbers left");
+    c->next_stream = (uint32_t)last + 1;
+    return 0;
+}
+
 static int hello(struct control *c, int64_t deadline, struct error *reterr)
 {
     auto_buf struct buf b;
-    struct fields fields;
-    int64_t last = 0;
     struct frame f;
     int r;
 
@@ -200,12 +233,7 @@ static int hello(struct control *c, int64_t deadline, struct error *reterr)
         return error_set(reterr, ERR_PROTOCOL, "the sandbox did not say welcome");
     if (buf_append(&c->welcome, f.payload, f.len) < 0)
         return error_no_memory(reterr);
-    fields = control_welcome(c);
-    if (fields_check(&fields, reterr) < 0 ||
-        fields_get_int(&fields, "last_stream", 0, &last, reterr) < 0)
-        return -ERR_PROTOCOL;
-    c->next_stream = (uint32_t)last + 1;
-    return 0;
+    return welcome_read(c, reterr);
 }
 
 int control_new(int fd, int64_t deadline, struct control **ret, struct error *reterr)
@@ -227,8 +255,10 @@ int control_new(int fd, int64_t deadline, struct control **ret, struct error *re
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
     r = hello(c, deadline, reterr);
     if (r == 0) {
+        pthread_mutex_lock(&c->lock);
         r = pthread_create(&c->reader, NULL, reader_main, c);
         c->reader_started = r == 0;
+        pthread_mutex_unlock(&c->lock);
         r = r ? error_sys(reterr, r, "cannot start a thread") : 0;
     }
     if (r < 0) {
@@ -250,21 +280,33 @@ static void control_destroy(struct control *c)
     free(c);
 }
 
+void control_cut(struct control *c)
+{
+    bool join;
+
+    shutdown(c->fd, SHUT_RDWR);
+    pthread_mutex_lock(&c->lock);
+    join = c->reader_started && !pthread_equal(pthread_self(), c->reader);
+    if (join)
+        c->reader_started = false;
+    pthread_mutex_unlock(&c->lock);
+    if (join)
+        pthread_join(c->reader, NULL);
+}
+
 void control_free(struct control *c)
 {
+    bool orphaned;
+
     if (!c)
         return;
-    shutdown(c->fd, SHUT_RDWR);
-    /* The last reference to a sandbox may be a sink's own. */
-    if (c->reader_started && pthread_equal(pthread_self(), c->reader)) {
-        pthread_mutex_lock(&c->lock);
-        c->orphaned = true;
-        pthread_mutex_unlock(&c->lock);
-        return;
-    }
-    if (c->reader_started)
-        pthread_join(c->reader, NULL);
-    control_destroy(c);
+    control_cut(c);
+    /* The last reference to a sandbox may be a sink's own: then the reader does it at its end. */
+    pthread_mutex_lock(&c->lock);
+    orphaned = c->orphaned = c->reader_started;
+    pthread_mutex_unlock(&c->lock);
+    if (!orphaned)
+        control_destroy(c);
 }
 
 struct fields control_welcome(const struct control *c)
@@ -369,6 +411,7 @@ int control_send(struct control *c, uint8_t type, uint32_t stream, const void *p
 
 struct call {
     struct control_sink sink;
+    struct control *control;
     const struct control_request *req;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -377,6 +420,12 @@ struct call {
     int result;
     struct error error;
 };
+
+static void call_tell(const struct call *call, uint8_t type)
+{
+    if (control_send(call->control, type, call->sink.stream, NULL, 0, NULL) < 0)
+        return; /* the connection is lost, and all with it */
+}
 
 static void call_finish(struct call *call, int result)
 {
@@ -394,8 +443,11 @@ static bool call_on_frame(struct control_sink *sink, const struct frame *f)
     int r;
 
     if (f->type != FRAME_END) {
-        if (call->listening && call->req->on_frame)
+        if (call->listening && call->req->on_frame) {
             call->listening = call->req->on_frame(call->req->user, f);
+            if (!call->listening)
+                call_tell(call, FRAME_KILL);
+        }
         return false;
     }
     r = fields_check(&end, &call->error);
@@ -436,7 +488,7 @@ int control_end_check(const struct fields *end, struct error *reterr)
     return r;
 }
 
-static void call_wait(struct call *call, struct control *c)
+static void call_wait(struct call *call)
 {
     int64_t deadline = call->req->deadline;
     struct timespec until = {.tv_sec = deadline / 1000, .tv_nsec = deadline % 1000 * 1000000};
@@ -453,18 +505,31 @@ static void call_wait(struct call *call, struct control *c)
     pthread_mutex_unlock(&call->lock);
     if (done)
         return;
-    control_detach_sink(c, &call->sink);
+    call_tell(call, FRAME_KILL);
+    control_detach_sink(call->control, &call->sink);
     if (!call->done)
         call->result = error_set(&call->error, ERR_TIMEOUT, "the sandbox does not answer");
+}
+
+static int call_send(const struct call *call, struct error *reterr)
+{
+    struct control *c = call->control;
+    const struct control_request *req = call->req;
+    const struct buf *payload = req->payload;
+    int r = control_send(c, req->type, call->sink.stream, payload ? payload->data : NULL,
+                         payload ? payload->len : 0, reterr);
+
+    return r == 0 && req->feed ? req->feed(c, call->sink.stream, req->user, reterr) : r;
 }
 
 int control_call(struct control *c, const struct control_request *req, struct error *reterr)
 {
     struct call call = {.sink = {.frame = call_on_frame, .lost = call_on_lost},
+                        .control = c,
                         .req = req,
                         .listening = true,
                         .lock = PTHREAD_MUTEX_INITIALIZER};
-    const struct buf *payload = req->payload;
+    struct error error; /* the reader may be writing the call's own */
     pthread_condattr_t attr;
     int r;
 
@@ -473,18 +538,20 @@ int control_call(struct control *c, const struct control_request *req, struct er
     pthread_cond_init(&call.changed, &attr);
     pthread_condattr_destroy(&attr);
     control_attach_sink(c, &call.sink, 0);
-    r = control_send(c, req->type, call.sink.stream, payload ? payload->data : NULL,
-                     payload ? payload->len : 0, &call.error);
-    if (r == 0 && req->feed)
-        r = req->feed(c, call.sink.stream, req->user, &call.error);
+    r = call_send(&call, &error);
     if (r < 0) {
         control_detach_sink(c, &call.sink);
-        call.result = r;
     } else {
-        call_wait(&call, c);
+        call_wait(&call);
+        r = call.result;
+        error = call.error;
     }
+    /* Init keeps the log of a process until it is told that somebody has it. */
+    if (req->type == FRAME_SPAWN)
+        call_tell(&call, FRAME_ACK);
     pthread_cond_destroy(&call.changed);
-    if (call.result < 0 && reterr)
-        *reterr = call.error;
-    return call.result;
+    pthread_mutex_destroy(&call.lock);
+    if (r < 0 && reterr)
+        *reterr = error;
+    return r;
 }

@@ -31,8 +31,14 @@ struct control_sink {
 /* Says HELLO on a connected socket (taken over, also on failure) and waits for WELCOME. */
 int control_new(int fd, int64_t deadline, struct control **ret, struct error *reterr) must_check;
 
-/* Closes the connection; sinks that are left are told `lost`. Not from a sink. NULL is fine. */
+/* Closes the connection and frees it; sinks that are left are told `lost`. NULL is fine. */
 void control_free(struct control *c);
+
+/*
+ * Ends the connection: when it returns every sink was told `lost`, and none will be called again.
+ * From a sink it does not wait.
+ */
+void control_cut(struct control *c);
 
 /* The WELCOME payload, valid as long as the connection. */
 struct fields control_welcome(const struct control *c);
@@ -55,7 +61,7 @@ int control_send(struct control *c, uint8_t type, uint32_t stream, const void *p
 struct control_request {
     uint8_t type;
     const struct buf *payload;
-    bool (*on_frame)(void *user, const struct frame *f); /* false: stop listening to more */
+    bool (*on_frame)(void *user, const struct frame *f); /* false: enough, stop it */
     void *user;
     int64_t deadline;
     /* after the request: further frames on the stream, or NULL */

@@ -37,8 +37,8 @@ struct sandbox_spec {
 };
 
 /*
- * A running sandbox. Referenced by its session and by the engine's event thread. `ended`, `cause`
- * and `oom` are set under `lock` and announced on `changed`.
+ * A running sandbox. Referenced by its session and by the engine's event thread. `ended` and
+ * `cause` are set under `lock` and announced on `changed`.
  */
 struct sandbox {
     struct engine *engine;
@@ -55,7 +55,6 @@ struct sandbox {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool ended;
-    bool oom;
     char cause[32];
     unsigned refs;
 };
@@ -95,9 +94,8 @@ struct sandbox *sandbox_new(struct engine *e, const char *id);
 struct sandbox *sandbox_ref(struct sandbox *s);
 void sandbox_unref(struct sandbox *s);
 
-/* Marks the end, once; wakes who waits. */
+/* Marks the end, or that it is certain to come; the first cause stays. Wakes who waits. */
 void sandbox_set_ended(struct sandbox *s, const char *cause);
-void sandbox_set_oom(struct sandbox *s);
 
 /* Waits until the sandbox has ended or the deadline is over; copies the cause. Whether it ended. */
 bool sandbox_wait_ended(struct sandbox *s, int64_t deadline, char ret_cause[32]);

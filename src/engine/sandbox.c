@@ -55,17 +55,10 @@ void sandbox_set_ended(struct sandbox *s, const char *cause)
     pthread_mutex_lock(&s->lock);
     if (!s->ended) {
         s->ended = true;
-        if (str_copy(s->cause, sizeof(s->cause), s->oom ? "oom" : cause) < 0)
+        if (str_copy(s->cause, sizeof(s->cause), cause) < 0)
             s->cause[0] = 0;
     }
     pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-}
-
-void sandbox_set_oom(struct sandbox *s)
-{
-    pthread_mutex_lock(&s->lock);
-    s->oom = true;
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -24,11 +24,13 @@ enum {
     CPU_PERIOD_US = 100000,
     ENV_BYTES = 512 * 1024,
     ARGV_BYTES = 4096,
+    META_REST = 64, /* of a session's record, for what is not the dependencies */
 };
 
 #define KERNEL_DIR "/opt/sandbox-agent/kernel"
 
-/* A runtime; its kernel's argument vector is the file `argv` beside the kernel, one argument a line. */
+/* A runtime; its kernel's argument vector is the file `argv` beside the kernel, one argument a
+ * line. */
 struct runtime_entry {
     const char *name;
     int sigint_delay_ms; /* Node is stopped by its own means first */
@@ -122,6 +124,7 @@ static int sandbox_start(struct session *s, const struct session_options *o, con
     const struct settings *settings = m->settings;
     auto_free struct job_mount *mounts = calloc(2, sizeof(*mounts));
     auto_free char *meta = meta_format(s);
+    struct sandbox *sandbox = NULL;
     size_t mount_count;
     struct sandbox_spec spec = {
         .id = s->id,
@@ -155,11 +158,12 @@ static int sandbox_start(struct session *s, const struct session_options *o, con
     if (!mounts)
         return error_no_memory(reterr);
     if (!meta)
-        return error_set(reterr, ERR_INVALID, "too many dependencies to record");
+        return error_no_memory(reterr);
     if ((r = mounts_fill(m, s->runtime, mounts, &mount_count, reterr)) < 0)
         return r;
     spec.mount_count = mount_count;
-    return m->engine->ops->open(m->engine, &spec, &s->sandbox, reterr);
+    r = m->engine->ops->open(m->engine, &spec, &sandbox, reterr);
+    return r < 0 ? r : session_set_sandbox(s, sandbox, reterr);
 }
 
 static void install_output(void *user, const char *data, size_t len)
@@ -255,7 +259,7 @@ static char *dependencies_json(const struct session_options *o)
     yyjson_mut_val *root = yyjson_mut_obj(doc);
     auto_buf struct buf b;
 
-    buf_init(&b, JOB_META / 2);
+    buf_init(&b, JOB_META - META_REST);
     for (size_t i = 0; i < o->dependency_count; i++) {
         const char *version = o->dependencies[i].version;
 
@@ -290,6 +294,11 @@ static int limits_choose(struct session *s, const struct session_options *o, str
     s->pids = (uint32_t)(o->pids ? o->pids : settings->pids_limit);
     if (s->memory_bytes < 32 * MIB)
         return error_set(reterr, ERR_INVALID, "a memory limit below 32 MiB starts no interpreter");
+    /* As for the settings of these names. */
+    if (o->cpu_quota && (o->cpu_quota < 1000 || o->cpu_quota > 100000000))
+        return error_set(reterr, ERR_INVALID, "the CPU quota is not from 1000 to 100000000");
+    if (o->pids && (o->pids < 8 || o->pids > 1000000))
+        return error_set(reterr, ERR_INVALID, "the limit of processes is not from 8 to 1000000");
     return 0;
 }
 
@@ -311,13 +320,15 @@ static int session_prepare(struct session *s, const struct session_options *o, s
         (r = limits_choose(s, o, reterr)) < 0)
         return r;
     s->dependencies = dependencies_json(o);
+    if (!s->dependencies)
+        return error_set(reterr, ERR_INVALID, "too many dependencies to record");
     buf_init(&env, ENV_BYTES);
     r = environment_fields(s->manager->settings, o, s->manager->ca_dir[0], &env, reterr);
     if (r < 0)
         return r;
     s->env_fields_len = env.len;
     s->env_fields = buf_take(&env);
-    return s->dependencies && s->env_fields ? 0 : error_no_memory(reterr);
+    return s->env_fields ? 0 : error_no_memory(reterr);
 }
 
 static int session_bring_up(struct session *s, const struct session_options *o,
@@ -327,9 +338,9 @@ static int session_bring_up(struct session *s, const struct session_options *o,
     int r = image_get(s->manager, o, s->runtime, rootfs, reterr);
 
     if (r < 0 || (r = sandbox_start(s, o, rootfs, reterr)) < 0 ||
-        (r = dependencies_install(s, o, reterr)) < 0)
+        (r = dependencies_install(s, o, reterr)) < 0 || (r = kernel_start(s, reterr)) < 0)
         return r;
-    return kernel_start(s, reterr);
+    return session_set_running(s, reterr);
 }
 
 /* A sandbox that died of a limit while it started is told as that. */
@@ -365,8 +376,6 @@ int session_create(struct session_manager *m, const struct session_options *o,
         }
     }
     if (r == 0) {
-        __atomic_store_n(&s->status, SESSION_RUNNING, __ATOMIC_RELEASE);
-        session_touch(s);
         session_fill_info(s, ret);
         manager_wake(m); /* owners past the limit are evicted now */
     }
@@ -421,8 +430,11 @@ static int run_adopt_entry(struct session *s, const struct field *f, struct erro
         return error_no_memory(reterr);
     }
     s->adopted[s->adopted_count++] = r;
-    if (running)
-        s->current = run_ref(r);
+    if (running) {
+        pthread_mutex_lock(&s->lock);
+        session_set_current(s, run_ref(r));
+        pthread_mutex_unlock(&s->lock);
+    }
     run_adopt(r, (uint32_t)stream);
     return 0;
 }
@@ -440,7 +452,8 @@ static int session_adopt(struct session_manager *m, struct sandbox *sandbox, str
 
     memcpy(s->id, sandbox->id, sizeof(s->id));
     memcpy(s->runtime, job->runtime, sizeof(s->runtime));
-    s->sandbox = sandbox_ref(sandbox);
+    if ((r = session_set_sandbox(s, sandbox_ref(sandbox), reterr)) < 0)
+        return r;
     s->memory_bytes = job->memory_bytes;
     s->tmpfs_bytes = job->tmpfs_bytes;
     s->home_bytes = job->home_bytes;
@@ -456,7 +469,8 @@ static int session_adopt(struct session_manager *m, struct sandbox *sandbox, str
         return r;
     s->env_fields_len = env.len;
     s->env_fields = buf_take(&env);
-    s->status = SESSION_RUNNING;
+    if ((r = session_set_running(s, reterr)) < 0)
+        return r;
     while (fields_next(&welcome, &pos, &f, reterr) > 0) {
         if (field_is(&f, "run") && (r = run_adopt_entry(s, &f, reterr)) < 0)
             return r;
@@ -476,7 +490,7 @@ int manager_adopt(struct session_manager *m, struct error *reterr)
 
         if (s && session_adopt(m, list[i], s, &error) < 0) {
             log_warn("session %s cannot be taken over, ending it: %s", list[i]->id, error.text);
-            if (session_retire(s, "lost") && m->engine->ops->close(m->engine, list[i], NULL) < 0)
+            if (manager_end(m, s, "lost", NULL) < 0)
                 log_warn("session %s could not be ended whole, ignoring", list[i]->id);
         }
         session_unref(s);

@@ -10,23 +10,31 @@
 
 enum { FILE_MS = 300000 };
 
-/* A live session's sandbox, referenced. */
-static int sandbox_get(struct session_manager *m, const char *id, const char *owner,
-                       struct sandbox **ret, struct error *reterr)
+/* A live session, referenced, and held from being collected until call_end(). */
+static int call_begin(struct session_manager *m, const char *id, const char *owner,
+                      struct session **ret, struct error *reterr)
 {
     struct session *s = session_find(m, id, owner, reterr);
     int r;
 
     if (!s)
         return -ERR_NOT_FOUND;
-    r = session_check_alive(s, reterr);
-    if (r == 0) {
-        session_touch(s);
-        *ret = sandbox_ref(s->sandbox);
-    }
-    session_unref(s);
+    r = session_call_begin(s, reterr);
+    if (r < 0)
+        session_unref(s);
+    else
+        *ret = s;
     return r;
 }
+
+static void call_end(struct session *s)
+{
+    session_call_end(s);
+    session_unref(s);
+}
+
+DEFINE_CLEANUP(struct session *, call_end)
+#define auto_call __attribute__((cleanup(call_end_cleanup)))
 
 static int path_payload(struct buf *b, const char *path, struct error *reterr)
 {
@@ -77,11 +85,11 @@ static bool read_frame(void *user, const struct frame *f)
     return !reader->full;
 }
 
-static int simple_call(struct sandbox *s, uint8_t type, const struct buf *payload,
+static int simple_call(struct session *s, uint8_t type, const struct buf *payload,
                        bool (*on_frame)(void *, const struct frame *), void *user,
                        struct error *reterr)
 {
-    return control_call(s->control,
+    return control_call(s->sandbox->control,
                         &(struct control_request){.type = type,
                                                   .payload = payload,
                                                   .on_frame = on_frame,
@@ -93,17 +101,17 @@ static int simple_call(struct sandbox *s, uint8_t type, const struct buf *payloa
 int session_file_read(struct session_manager *m, const char *id, const char *owner,
                       const char *path, struct buf *ret, struct error *reterr)
 {
-    auto_sandbox struct sandbox *s = NULL;
+    auto_call struct session *s = NULL;
     struct file_reader reader = {.ret = ret};
     auto_buf struct buf payload;
     int r;
 
     buf_init(&payload, 64 * KIB);
-    if ((r = sandbox_get(m, id, owner, &s, reterr)) < 0 ||
+    if ((r = call_begin(m, id, owner, &s, reterr)) < 0 ||
         (r = path_payload(&payload, path, reterr)) < 0)
         return r;
     r = simple_call(s, FRAME_FILE_READ, &payload, read_frame, &reader, reterr);
-    if (r == 0 && reader.full)
+    if (reader.full)
         return error_set(reterr, ERR_LIMIT, "'%s' is larger than %zu bytes", path, ret->max);
     return r;
 }
@@ -134,19 +142,19 @@ static int write_feed(struct control *c, uint32_t stream, void *user, struct err
 int session_file_write(struct session_manager *m, const char *id, const char *owner,
                        const char *path, const void *data, size_t len, struct error *reterr)
 {
-    auto_sandbox struct sandbox *s = NULL;
+    auto_call struct session *s = NULL;
     struct file_writer writer = {.data = data, .len = len};
     auto_buf struct buf payload;
     int r;
 
     buf_init(&payload, 64 * KIB);
-    if ((r = sandbox_get(m, id, owner, &s, reterr)) < 0 ||
+    if ((r = call_begin(m, id, owner, &s, reterr)) < 0 ||
         (r = path_payload(&payload, path, reterr)) < 0)
         return r;
     if (fields_add_int(&payload, "size", (int64_t)len) < 0 ||
         fields_add_int(&payload, "mkdirs", 1) < 0)
         return error_no_memory(reterr);
-    return control_call(s->control,
+    return control_call(s->sandbox->control,
                         &(struct control_request){.type = FRAME_FILE_WRITE,
                                                   .payload = &payload,
                                                   .feed = write_feed,
@@ -167,12 +175,13 @@ static bool stat_frame(void *user, const struct frame *f)
 int session_file_stat(struct session_manager *m, const char *id, const char *owner,
                       const char *path, struct session_file_info *ret, struct error *reterr)
 {
-    auto_sandbox struct sandbox *s = NULL;
+    auto_call struct session *s = NULL;
     auto_buf struct buf payload;
     int r;
 
+    *ret = (struct session_file_info){.type = 'o'};
     buf_init(&payload, 64 * KIB);
-    if ((r = sandbox_get(m, id, owner, &s, reterr)) < 0 ||
+    if ((r = call_begin(m, id, owner, &s, reterr)) < 0 ||
         (r = path_payload(&payload, path, reterr)) < 0)
         return r;
     return simple_call(s, FRAME_FILE_STAT, &payload, stat_frame, ret, reterr);
@@ -200,13 +209,13 @@ static bool list_frame(void *user, const struct frame *f)
 int session_file_list(struct session_manager *m, const char *id, const char *owner,
                       const char *path, session_file_fn *each, void *user, struct error *reterr)
 {
-    auto_sandbox struct sandbox *s = NULL;
+    auto_call struct session *s = NULL;
     struct file_lister lister = {.each = each, .user = user};
     auto_buf struct buf payload;
     int r;
 
     buf_init(&payload, 64 * KIB);
-    if ((r = sandbox_get(m, id, owner, &s, reterr)) < 0 ||
+    if ((r = call_begin(m, id, owner, &s, reterr)) < 0 ||
         (r = path_payload(&payload, path, reterr)) < 0)
         return r;
     return simple_call(s, FRAME_FILE_LIST, &payload, list_frame, &lister, reterr);
@@ -215,12 +224,12 @@ int session_file_list(struct session_manager *m, const char *id, const char *own
 int session_file_remove(struct session_manager *m, const char *id, const char *owner,
                         const char *path, bool recursive, struct error *reterr)
 {
-    auto_sandbox struct sandbox *s = NULL;
+    auto_call struct session *s = NULL;
     auto_buf struct buf payload;
     int r;
 
     buf_init(&payload, 64 * KIB);
-    if ((r = sandbox_get(m, id, owner, &s, reterr)) < 0 ||
+    if ((r = call_begin(m, id, owner, &s, reterr)) < 0 ||
         (r = path_payload(&payload, path, reterr)) < 0)
         return r;
     if (fields_add_int(&payload, "recursive", recursive) < 0)

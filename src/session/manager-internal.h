@@ -26,7 +26,8 @@ struct session_manager {
     bool woken, stopping;
 };
 
-/* Ends a session and forgets it: its sandbox is closed, its place is free. */
+/* Ends a session and forgets it: its sandbox is closed, its place is free. Waits for whoever is
+ * doing so already. */
 int manager_end(struct session_manager *m, struct session *s, const char *cause,
                 struct error *reterr);
 

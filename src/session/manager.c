@@ -104,13 +104,32 @@ void manager_forget(struct session_manager *m, struct session *s)
         session_unref(s);
 }
 
+/* Ends the sandbox of a session that is out of use, once. */
+static int sandbox_end(struct session_manager *m, struct session *s, struct error *reterr)
+{
+    struct sandbox *sandbox;
+    int r = 0;
+
+    pthread_mutex_lock(&s->close_lock);
+    pthread_mutex_lock(&s->lock);
+    sandbox = s->closed ? NULL : s->sandbox;
+    s->closed |= sandbox != NULL;
+    pthread_mutex_unlock(&s->lock);
+    if (sandbox) {
+        r = m->engine->ops->close(m->engine, sandbox, reterr);
+        control_cut(sandbox->control);
+    }
+    pthread_mutex_unlock(&s->close_lock);
+    return r;
+}
+
 int manager_end(struct session_manager *m, struct session *s, const char *cause,
                 struct error *reterr)
 {
-    int r = 0;
+    int r;
 
-    if (session_retire(s, cause) && s->sandbox)
-        r = m->engine->ops->close(m->engine, s->sandbox, reterr);
+    session_retire(s, cause);
+    r = sandbox_end(m, s, reterr);
     manager_forget(m, s);
     return r;
 }
@@ -119,7 +138,7 @@ int manager_end(struct session_manager *m, struct session *s, const char *cause,
 
 struct table_count {
     int64_t live, of_owner;
-    const struct session *oldest; /* the one that was used longest ago */
+    const struct session *idle; /* of those that the owner may see, the one idle for longest */
 };
 
 static struct table_count table_count(const struct session_manager *m, const char *owner)
@@ -133,8 +152,9 @@ static struct table_count table_count(const struct session_manager *m, const cha
             continue;
         n.live++;
         n.of_owner += owner[0] && str_eq(s->owner, owner);
-        if (!n.oldest || s->last_activity_ms < n.oldest->last_activity_ms)
-            n.oldest = s;
+        if (owner_may_see(s, owner) && !session_is_busy(s) &&
+            (!n.idle || session_get_activity(s) < session_get_activity(n.idle)))
+            n.idle = s;
     }
     return n;
 }
@@ -162,11 +182,11 @@ int manager_reserve(struct session_manager *m, struct session *s, struct error *
     pthread_mutex_lock(&m->lock);
     n = table_count(m, s->owner);
     if (n.live >= m->settings->max_sessions)
-        r = error_set(
-            reterr, ERR_LIMIT,
-            "limit_reached: %lld sessions are open and CONTAINER_MAX_SESSIONS is %lld; stop "
-            "one first, the oldest idle one is %s",
-            (long long)n.live, (long long)m->settings->max_sessions, n.oldest->id);
+        r = error_set(reterr, ERR_LIMIT,
+                      "limit_reached: %lld sessions are open and CONTAINER_MAX_SESSIONS is %lld; "
+                      "stop one first%s%s",
+                      (long long)n.live, (long long)m->settings->max_sessions,
+                      n.idle ? ", the oldest idle one is " : "", n.idle ? n.idle->id : "");
     else if (n.of_owner >= m->settings->max_sessions_per_thread)
         r = error_set(reterr, ERR_LIMIT,
                       "limit_reached: this conversation has %lld sessions and "
@@ -201,7 +221,7 @@ static size_t owners_collect(struct session **list, size_t count, struct owner_u
             at++;
         if (at == n)
             ret[n++] = (struct owner_use){.owner = s->owner};
-        ret[at].last_ms = MAX(ret[at].last_ms, s->last_activity_ms);
+        ret[at].last_ms = MAX(ret[at].last_ms, session_get_activity(s));
         ret[at].busy |= session_is_busy(s);
     }
     return n;
@@ -210,16 +230,19 @@ static size_t owners_collect(struct session **list, size_t count, struct owner_u
 /* Ends a session but keeps it in the table, so that its owner is told what became of it. */
 static void session_bury(struct session_manager *m, struct session *s, const char *cause)
 {
-    if (session_retire(s, cause) && s->sandbox &&
-        m->engine->ops->close(m->engine, s->sandbox, NULL) < 0)
-        log_warn("session %s could not be ended whole, ignoring", s->id);
+    struct error error;
+
+    session_retire(s, cause);
+    if (sandbox_end(m, s, &error) < 0)
+        log_warn("session %s could not be ended whole, ignoring: %s", s->id, error.text);
 }
 
 static void owner_evict(struct session_manager *m, struct session **list, size_t count,
-                        const char *owner)
+                        const struct owner_use *use)
 {
     for (size_t i = 0; i < count; i++) {
-        if (str_eq(list[i]->owner, owner) && session_get_status(list[i]) != SESSION_DEAD)
+        if (str_eq(list[i]->owner, use->owner) &&
+            session_retire_idle(list[i], "evicted", use->last_ms))
             session_bury(m, list[i], "evicted");
     }
 }
@@ -240,7 +263,7 @@ static void owners_limit(struct session_manager *m, struct session **list, size_
         }
         if (!oldest)
             break;
-        owner_evict(m, list, count, oldest->owner);
+        owner_evict(m, list, count, oldest);
         oldest->owner = NULL;
     }
     free(owners);
@@ -259,32 +282,20 @@ static bool run_is_stuck(struct session *s)
     return stuck;
 }
 
-static const char *end_reason(const struct settings *settings, struct session *s)
-{
-    int64_t now = clock_ms();
-
-    if (run_is_stuck(s))
-        return "timeout";
-    if (session_is_busy(s)) {
-        s->close_when_idle = now - s->created_ms > settings->max_lifetime_s * 1000;
-        return NULL;
-    }
-    if (now - s->created_ms > settings->max_lifetime_s * 1000 ||
-        now - s->last_activity_ms > settings->idle_ttl_s * 1000)
-        return "expired";
-    return NULL;
-}
-
 static void session_collect(struct session_manager *m, struct session *s)
 {
+    const struct settings *settings = m->settings;
+    int64_t now = clock_ms();
     struct session_info info;
-    const char *reason;
 
     session_fill_info(s, &info); /* notices a death */
-    /* What died by itself has a sandbox to be cleaned up; its cause stays. */
-    reason = info.status == SESSION_DEAD ? info.death : end_reason(m->settings, s);
-    if (reason)
-        session_bury(m, s, reason);
+    if (info.status == SESSION_DEAD)
+        session_bury(m, s, info.death);
+    else if (run_is_stuck(s))
+        session_bury(m, s, "timeout");
+    else if ((now - s->created_ms > settings->max_lifetime_s * 1000 && session_expire(s)) ||
+             session_retire_idle(s, "expired", now - settings->idle_ttl_s * 1000 - 1))
+        session_bury(m, s, "expired");
 }
 
 static void tombstones_limit(struct session_manager *m, struct session **list, size_t count)
@@ -381,11 +392,12 @@ static int manager_start(struct session_manager *m, struct error *reterr)
         (r = ca_prepare(m, reterr)) < 0 ||
         (r = image_store_init(&m->images, m->settings->image_dir, reterr)) < 0)
         return r;
-    r = native_engine_new(&(struct engine_options){.size = sizeof(struct engine_options),
-                                                   .settings = m->settings,
-                                                   .instance = o->instance,
-                                                   .drop_privileges = o->drop_privileges},
-                          &m->engine, reterr);
+    if (!m->engine)
+        r = native_engine_new(&(struct engine_options){.size = sizeof(struct engine_options),
+                                                       .settings = m->settings,
+                                                       .instance = o->instance,
+                                                       .drop_privileges = o->drop_privileges},
+                              &m->engine, reterr);
     if (r < 0 || (r = manager_adopt(m, reterr)) < 0)
         return r;
     r = pthread_create(&m->collector, NULL, collector_main, m);
@@ -406,6 +418,7 @@ int session_manager_new(const struct session_manager_options *options, struct se
         return error_no_memory(reterr);
     m->options = *options;
     m->settings = options->settings;
+    m->engine = options->engine;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&m->lock, NULL);
@@ -441,15 +454,17 @@ void session_manager_free(struct session_manager *m)
         return;
     collector_stop(m);
     list = manager_snapshot(m, &count);
-    if (!m->options.keep_sessions) {
-        for (size_t i = 0; i < count; i++)
-            session_retire(list[i], "user");
-    }
+    for (size_t i = 0; i < count; i++)
+        session_retire(list[i], m->options.keep_sessions ? "lost" : "user");
     /* All at once by the keeper; the sessions are only forgotten afterwards. */
     if (m->engine)
         m->engine->ops->free(m->engine, !m->options.keep_sessions);
-    for (size_t i = 0; i < count; i++)
+    /* Runs may be held longer than the manager: from here on nothing of theirs calls into it. */
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->sandbox)
+            control_cut(list[i]->sandbox->control);
         manager_forget(m, list[i]);
+    }
     manager_snapshot_free(list, count);
     free(m->sessions);
     pthread_mutex_destroy(&m->lock);

@@ -39,7 +39,12 @@ static void message_disk(const struct session *s, const struct run *r, char *ret
 
 static void message_timeout(const struct session *s, const struct run *r, char *ret, size_t size)
 {
-    snprintf(ret, size, "timed out after %g s%s", (double)r->timeout_ms / 1000,
+    char after[40] = "";
+
+    /* That of an adopted run is known to init only. */
+    if (r->timeout_ms)
+        snprintf(after, sizeof(after), " after %g s", (double)r->timeout_ms / 1000);
+    snprintf(ret, size, "timed out%s%s", after,
              r->outcome.state_kept
                  ? ""
                  : "; the code could not be interrupted, so the kernel was started "

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 
 enum {
@@ -21,6 +22,8 @@ enum {
     DISPLAYS_BYTES = 64 * 1024 * 1024,
     REQUEST_BYTES = 20 * 1024 * 1024,
     LATE_CHARS = 10000,
+    TYPE_CHARS = 200, /* of an error's type */
+    PROMPT_CHARS = 4000,
     CAUSE_WAIT_MS = 1500, /* for the keeper's word after the connection is lost */
     OOM_WAIT_MS = 500,    /* for the keeper's word after a process was killed */
     BACKSTOP_MS = 15000,  /* beyond the time-out: interrupt, kill, restart fit in */
@@ -103,14 +106,12 @@ static void on_display(struct run *r, const struct frame *f)
         return;
     }
     pthread_mutex_lock(&r->lock);
-    if (r->display_count < RUN_DISPLAYS_MAX && r->displays.len + item.len + 1 <= r->displays.max &&
-        (r->display_count == 0 || buf_append_byte(&r->displays, ',') == 0) &&
-        buf_append(&r->displays, item.data, item.len) == 0) {
-        r->display_count++;
-        kept = true;
-    } else {
-        r->truncated = true;
-    }
+    /* Reserved first, so that a failure leaves no comma behind. */
+    kept = r->display_count < RUN_DISPLAYS_MAX && buf_reserve(&r->displays, item.len + 1) == 0 &&
+           (r->display_count == 0 || buf_append_byte(&r->displays, ',') == 0) &&
+           buf_append(&r->displays, item.data, item.len) == 0;
+    r->display_count += kept;
+    r->truncated |= !kept;
     pthread_mutex_unlock(&r->lock);
     if (kept)
         run_log_append(&r->log, RUN_EVENT_DISPLAY, item.data, item.len);
@@ -134,21 +135,23 @@ static void on_result(struct run *r, const struct frame *f)
         run_log_append(&r->log, RUN_EVENT_RESULT, r->result.data, r->result.len);
 }
 
-/* Sets the error object; type and message as given, the traceback cut to its limit. */
+/* Sets the error object; each text is cut to its limit. */
 static void error_store(struct run *r, const char *type, const char *message, const char *traceback)
 {
     auto_json_mut yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = yyjson_mut_obj(doc);
     const struct settings *s = run_settings(r);
-    auto_buf struct buf m, t;
+    auto_buf struct buf n, m, t;
     bool cut;
 
+    buf_init(&n, 64 * MIB);
     buf_init(&m, 64 * MIB);
     buf_init(&t, 64 * MIB);
-    cut = text_cut(message, strlen(message), (size_t)s->max_result_chars, &m);
+    cut = text_cut(type, strlen(type), TYPE_CHARS, &n);
+    cut |= text_cut(message, strlen(message), (size_t)s->max_result_chars, &m);
     cut |= text_cut(traceback, strlen(traceback), (size_t)s->max_traceback_chars, &t);
     yyjson_mut_doc_set_root(doc, root);
-    yyjson_mut_obj_add_strcpy(doc, root, "type", type);
+    yyjson_mut_obj_add_strcpy(doc, root, "type", buf_str(&n));
     yyjson_mut_obj_add_strcpy(doc, root, "message", buf_str(&m));
     yyjson_mut_obj_add_strcpy(doc, root, "traceback", buf_str(&t));
     pthread_mutex_lock(&r->lock);
@@ -177,7 +180,8 @@ static void on_error(struct run *r, const struct frame *f)
     pthread_mutex_unlock(&r->lock);
     error_store(r, json_get_str(root, "type", "Error"), message,
                 json_get_str(root, "traceback", ""));
-    run_log_append(&r->log, RUN_EVENT_ERROR, buf_str(&r->error), r->error.len);
+    if (r->error.len)
+        run_log_append(&r->log, RUN_EVENT_ERROR, r->error.data, r->error.len);
 }
 
 /* ---- the end ---- */
@@ -203,19 +207,25 @@ static void cause_set(struct run *r, const char *cause)
         r->cause[0] = 0;
 }
 
-/* A limit that was met in a run that failed or that filled something up: design section 6. */
+/* A run that failed after it met a limit failed because of it. */
 static void limit_causes(struct run *r, const struct fields *end)
 {
     struct sandbox *s = r->session->sandbox;
     int64_t full = 0;
-    bool failed = r->outcome.status == RUN_ERROR;
 
     if (fields_get_int(end, "full", 0, &full, NULL) < 0)
         full = 0;
-    if (pids_refused(s) > r->pids_before || (!s->pids_events[0] && failed && r->error_is_eagain))
+    if (s->pids_events[0] ? pids_refused(s) > r->pids_before : r->error_is_eagain)
         cause_set(r, "pids");
-    else if (failed && (full || r->error_is_enospc))
+    else if (full || r->error_is_enospc)
         cause_set(r, "disk");
+}
+
+static double duration_parse(const char *text)
+{
+    double ms = strtod(text, NULL);
+
+    return isfinite(ms) && ms >= 0 ? ms : 0;
 }
 
 static void outcome_fields(struct run *r, const struct fields *end)
@@ -229,7 +239,7 @@ static void outcome_fields(struct run *r, const struct fields *end)
     if (fields_get_str(end, "cause", &cause, NULL) == 0)
         cause_set(r, cause);
     if (fields_get_str(end, "duration_ms", &duration, NULL) == 0)
-        r->outcome.duration_ms = strtod(duration, NULL);
+        r->outcome.duration_ms = duration_parse(duration);
     if (fields_get_int(end, "exit_code", -1, &n, NULL) == 0)
         r->outcome.exit_code = (int)n;
     if (fields_get_int(end, "signal", 0, &n, NULL) == 0)
@@ -270,7 +280,8 @@ static void outcome_complete(struct run *r)
     error_complete(r);
 }
 
-/* The session knows before any reader does: who has seen the end finds the session as it is then. */
+/* The session knows before any reader does: who has seen the end finds the session as it is then.
+ */
 static void run_conclude(struct run *r, bool sandbox_gone)
 {
     outcome_complete(r);
@@ -289,6 +300,7 @@ static void run_lost(struct run *r, int wait_ms)
     r->outcome.status = RUN_DIED;
     r->outcome.state_kept = false;
     cause_set(r, str_eq(cause, "closed") ? "user" : cause);
+    r->outcome.duration_ms = (double)(clock_ms() - r->started_ms);
     r->outcome.stdout_bytes = r->out.bytes;
     r->outcome.stderr_bytes = r->err.bytes;
     run_conclude(r, true);
@@ -307,7 +319,8 @@ static bool killed_by_limit(struct run *r)
     char cause[32];
 
     return r->outcome.status == RUN_DIED && str_eq(r->cause, "signal:9") &&
-           sandbox_wait_ended(r->session->sandbox, clock_ms() + OOM_WAIT_MS, cause);
+           sandbox_wait_ended(r->session->sandbox, clock_ms() + OOM_WAIT_MS, cause) &&
+           str_eq(cause, "oom");
 }
 
 static void on_end(struct run *r, const struct frame *f)
@@ -323,7 +336,7 @@ static void on_end(struct run *r, const struct frame *f)
         run_lost(r, 0);
         return;
     }
-    if (r->outcome.status == RUN_OK || r->outcome.status == RUN_ERROR)
+    if (r->outcome.status == RUN_ERROR)
         limit_causes(r, &end);
     if (r->outcome.status == RUN_ERROR && !r->error.len && r->kind == RUN_CODE) {
         auto_free char *message = NULL;
@@ -342,9 +355,27 @@ struct frame_route {
     void (*handle)(struct run *r, const struct frame *f);
 };
 
+/* Written anew, because what a kernel wrote may be anything. */
 static void on_input_request(struct run *r, const struct frame *f)
 {
-    run_log_append(&r->log, RUN_EVENT_INPUT, f->payload, f->len);
+    auto_json_mut yyjson_mut_doc *out = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(out);
+    auto_json yyjson_doc *doc = NULL;
+    auto_buf struct buf prompt, text;
+    const char *wanted;
+
+    buf_init(&prompt, FRAME_PAYLOAD_MAX);
+    buf_init(&text, FRAME_PAYLOAD_MAX);
+    if (json_parse(f->payload, f->len, &doc, NULL) < 0)
+        return;
+    wanted = json_get_str(yyjson_doc_get_root(doc), "prompt", "");
+    text_cut(wanted, strlen(wanted), PROMPT_CHARS, &prompt);
+    yyjson_mut_doc_set_root(out, root);
+    yyjson_mut_obj_add_strcpy(out, root, "prompt", buf_str(&prompt));
+    yyjson_mut_obj_add_bool(out, root, "password",
+                            json_get_bool(yyjson_doc_get_root(doc), "password", false));
+    if (json_mut_write(out, &text, NULL) == 0)
+        run_log_append(&r->log, RUN_EVENT_INPUT, text.data, text.len);
 }
 
 static void on_dropped(struct run *r, const struct frame *f)
@@ -356,7 +387,9 @@ static void on_dropped(struct run *r, const struct frame *f)
     if (fields_get_int(&fields, "stdout_bytes", 0, &out, NULL) < 0 ||
         fields_get_int(&fields, "stderr_bytes", 0, &err, NULL) < 0)
         return;
+    pthread_mutex_lock(&r->lock);
     r->truncated = true;
+    pthread_mutex_unlock(&r->lock);
     snprintf(text, sizeof(text), "\n... [%lld bytes left out while nobody was reading] ...\n",
              (long long)(out + err));
     on_output(r, &(struct frame){.type = out ? FRAME_STDOUT : FRAME_STDERR,
@@ -419,7 +452,7 @@ struct run *run_new(struct session *s, enum run_kind kind, struct error *reterr)
     buf_init(&r->request, REQUEST_BYTES);
     buf_init(&r->displays, DISPLAYS_BYTES);
     buf_init(&r->result, FRAME_PAYLOAD_MAX);
-    buf_init(&r->error, 8 * MIB);
+    buf_init(&r->error, FRAME_PAYLOAD_MAX);
     pthread_mutex_init(&r->lock, NULL);
     text_keep_init(&r->out, (size_t)settings->max_stdout_chars);
     text_keep_init(&r->err, (size_t)settings->max_stderr_chars);
@@ -452,22 +485,21 @@ void run_unref(struct run *r)
     free(r);
 }
 
-/* The sink's reference is dropped in on_end() or run_lost(). */
-int run_start(struct run *r, struct error *reterr)
+/* Under the session's lock. The sink's reference is dropped in run_conclude(). */
+void run_start(struct run *r)
 {
     struct sandbox *s = r->session->sandbox;
-    int n;
 
     r->started = true;
+    r->started_ms = clock_ms();
     r->pids_before = pids_refused(s);
     r->backstop = clock_deadline(r->timeout_ms + BACKSTOP_MS);
     control_attach_sink(s->control, &run_ref(r)->sink, 0);
-    n = control_send(s->control, r->kind == RUN_CODE ? FRAME_EXEC : FRAME_SPAWN, r->sink.stream,
-                     r->request.data, r->request.len, reterr);
+    /* A failed send ends the connection: the reader then tells the sink, and the run ends so. */
+    if (control_send(s->control, r->kind == RUN_CODE ? FRAME_EXEC : FRAME_SPAWN, r->sink.stream,
+                     r->request.data, r->request.len, NULL) < 0)
+        r->backstop = clock_ms();
     buf_done(&r->request);
-    /* A failed send shuts the connection down: the reader then tells the sink, and the run ends so.
-     */
-    return n;
 }
 
 void run_adopt(struct run *r, uint32_t stream)
@@ -477,6 +509,7 @@ void run_adopt(struct run *r, uint32_t stream)
 
     buf_init(&b, 64);
     r->started = true;
+    r->started_ms = clock_ms();
     r->pids_before = pids_refused(s);
     r->backstop = CLOCK_FOREVER; /* its time-out is known to init only */
     control_attach_sink(s->control, &run_ref(r)->sink, stream);
@@ -485,16 +518,13 @@ void run_adopt(struct run *r, uint32_t stream)
         return; /* the connection is lost, and so the run is told */
 }
 
-void run_finish_unstarted(struct run *r, enum run_status status, const char *cause,
-                          const char *message)
+void run_finish_unstarted(struct run *r, enum run_status status, const char *cause)
 {
     r->outcome.status = status;
     r->outcome.state_kept = status != RUN_DIED;
     cause_set(r, cause);
     outcome_complete(r);
     run_log_close(&r->log);
-    if (message && str_copy(r->message, sizeof(r->message), message) < 0)
-        r->message[0] = 0;
 }
 
 /* ---- reading ---- */
@@ -516,13 +546,17 @@ int run_wait(struct run *r, int64_t deadline, struct run_outcome *ret, struct er
 int run_input(struct run *r, const char *line, size_t len, struct error *reterr)
 {
     auto_buf struct buf b;
+    bool running;
 
     buf_init(&b, MIB);
     if (r->kind == RUN_CODE && buf_append_byte(&b, line ? 1 : 0) < 0)
         return error_no_memory(reterr);
     if (line && buf_append(&b, line, len) < 0)
         return error_set(reterr, ERR_LIMIT, "an input line above 1 MiB");
-    if (!r->started || run_log_is_closed(&r->log))
+    pthread_mutex_lock(&r->session->lock);
+    running = r->started && !run_log_is_closed(&r->log);
+    pthread_mutex_unlock(&r->session->lock);
+    if (!running)
         return error_set(reterr, ERR_INVALID, "the run waits for no input");
     return control_send(r->session->sandbox->control, FRAME_INPUT, r->sink.stream, b.data, b.len,
                         reterr);

@@ -21,6 +21,7 @@ struct run {
     bool started;
     bool acked;
     uint64_t pids_before;
+    int64_t started_ms;
     int64_t backstop; /* clock_ms at which the sandbox is given up */
     struct run *next_queued;
 
@@ -55,40 +56,64 @@ struct session {
     size_t env_fields_len;
     struct sandbox *sandbox; /* referenced */
 
+    /* Written under the lock; the first four are also read without it, by atomic loads. */
     pthread_mutex_t lock; /* recursive: the end of a run starts the next one */
     enum session_status status;
     int64_t last_activity_ms;
     struct run *current;
+    unsigned calls; /* file operations that are going on */
     struct run *queue_head, *queue_tail;
+    size_t queued;
     bool close_when_idle; /* its life time is over */
-    bool closing;         /* somebody is ending it: no run may start */
+    bool closing;         /* it is out of use: no call may start */
     char death[32];       /* cause, when status is SESSION_DEAD */
     struct run **adopted;
     size_t adopted_count;
+
+    pthread_mutex_t close_lock; /* held while the sandbox is ended; taken before `lock` */
+    bool closed;
 };
 
 /* run.c */
 struct run *run_new(struct session *s, enum run_kind kind, struct error *reterr);
-int run_start(struct run *r, struct error *reterr); /* under the session's lock */
+void run_start(struct run *r); /* under the session's lock; a failure ends the run by itself */
 void run_adopt(struct run *r, uint32_t stream);
-void run_finish_unstarted(struct run *r, enum run_status status, const char *cause,
-                          const char *message);
+void run_finish_unstarted(struct run *r, enum run_status status, const char *cause);
 
 /* session.c */
 struct session *session_new(struct session_manager *m, const char *owner, struct error *reterr);
 const struct settings *session_settings(const struct session *s);
-enum session_status session_get_status(const struct session *s);
-bool session_is_busy(struct session *s);
-void session_touch(struct session *s);
-int session_check_alive(struct session *s, struct error *reterr);
 void session_fill_info(struct session *s, struct session_info *ret);
+
+/* These take no lock: the manager asks under its own. */
+enum session_status session_get_status(const struct session *s);
+int64_t session_get_activity(const struct session *s);
+bool session_is_busy(const struct session *s);
+
+/* Its sandbox is there, and then its kernel. ERR_CANCELLED when it was retired meanwhile. */
+int session_set_sandbox(struct session *s, struct sandbox *sandbox,
+                        struct error *reterr) must_check;
+int session_set_running(struct session *s, struct error *reterr) must_check;
+
+/* Under the session's lock. */
+void session_set_current(struct session *s, struct run *r);
+
+/* A call other than a run: while it goes on, the session is not collected. */
+int session_call_begin(struct session *s, struct error *reterr) must_check;
+void session_call_end(struct session *s);
 
 /* A run is over: starts the next one, or marks the session dead. Called by run.c, on the reader
  * thread. */
 void session_run_over(struct session *s, struct run *r, bool sandbox_gone, const char *cause);
 
-/* Takes the session out of use, once; false when that was done before. Waiting runs end as died. */
-bool session_retire(struct session *s, const char *cause);
+/* Takes the session out of use, once. Waiting runs end as died. */
+void session_retire(struct session *s, const char *cause);
+
+/* The same, but only when nothing runs and no call came after `since_ms`; whether it was done. */
+bool session_retire_idle(struct session *s, const char *cause, int64_t since_ms);
+
+/* Its life time is over: retired now, or after the call that is going on. Whether it is now. */
+bool session_expire(struct session *s);
 
 /* manager.c */
 struct session *session_find(struct session_manager *m, const char *id, const char *owner,

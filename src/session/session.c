@@ -12,7 +12,11 @@
 
 #include <stdio.h>
 
-enum { CODE_MAX = 16 * 1024 * 1024 };
+enum {
+    CODE_MAX = 16 * 1024 * 1024,
+    QUEUE_MAX = 64,       /* runs that wait in one session */
+    DEATH_WAIT_MS = 1000, /* for the keeper's word on why a connection was lost */
+};
 
 static const char *const session_status_names[] = {
     [SESSION_STARTING] = "starting",
@@ -30,15 +34,16 @@ const char *session_status_name(enum session_status status)
 struct session *session_new(struct session_manager *m, const char *owner, struct error *reterr)
 {
     struct session *s = calloc(1, sizeof(*s));
+    char *name = strdup(owner ? owner : "");
     pthread_mutexattr_t recursive;
 
-    if (s)
-        s->owner = strdup(owner ? owner : "");
-    if (!s || !s->owner || id_new(s->id, reterr) < 0) {
+    if (!s || !name || id_new(s->id, NULL) < 0) {
         free(s);
+        free(name);
         error_no_memory(reterr);
         return NULL;
     }
+    s->owner = name;
     s->refs = 1;
     s->manager = m;
     s->created_ms = s->last_activity_ms = clock_ms();
@@ -46,6 +51,7 @@ struct session *session_new(struct session_manager *m, const char *owner, struct
     pthread_mutexattr_init(&recursive);
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&s->lock, &recursive);
+    pthread_mutex_init(&s->close_lock, NULL);
     pthread_mutexattr_destroy(&recursive);
     return s;
 }
@@ -62,6 +68,7 @@ void session_unref(struct session *s)
         return;
     sandbox_unref(s->sandbox);
     pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->close_lock);
     free(s->adopted);
     free(s->env_fields);
     free(s->dependencies);
@@ -74,34 +81,44 @@ const struct settings *session_settings(const struct session *s)
     return manager_settings(s->manager);
 }
 
-/* Readable without the lock: the manager counts live sessions under its own. */
+/* ---- state ---- */
+
 enum session_status session_get_status(const struct session *s)
 {
     return __atomic_load_n(&s->status, __ATOMIC_ACQUIRE);
 }
 
+int64_t session_get_activity(const struct session *s)
+{
+    return __atomic_load_n(&s->last_activity_ms, __ATOMIC_RELAXED);
+}
+
+bool session_is_busy(const struct session *s)
+{
+    return __atomic_load_n(&s->current, __ATOMIC_RELAXED) ||
+           __atomic_load_n(&s->calls, __ATOMIC_RELAXED) ||
+           session_get_status(s) == SESSION_STARTING;
+}
+
+/* The setters below are called under the lock. */
+
 static void status_set(struct session *s, enum session_status status, const char *cause)
 {
+    if (session_get_status(s) == SESSION_DEAD)
+        return;
     if (str_copy(s->death, sizeof(s->death), cause) < 0)
         s->death[0] = 0;
     __atomic_store_n(&s->status, status, __ATOMIC_RELEASE);
 }
 
-void session_touch(struct session *s)
+static void activity_set(struct session *s)
 {
-    pthread_mutex_lock(&s->lock);
-    s->last_activity_ms = clock_ms();
-    pthread_mutex_unlock(&s->lock);
+    __atomic_store_n(&s->last_activity_ms, clock_ms(), __ATOMIC_RELAXED);
 }
 
-bool session_is_busy(struct session *s)
+void session_set_current(struct session *s, struct run *r)
 {
-    bool busy;
-
-    pthread_mutex_lock(&s->lock);
-    busy = s->current || session_get_status(s) == SESSION_STARTING;
-    pthread_mutex_unlock(&s->lock);
-    return busy;
+    __atomic_store_n(&s->current, r, __ATOMIC_RELAXED);
 }
 
 /* The sandbox may have ended while nothing ran: nobody has told the session then. */
@@ -113,28 +130,90 @@ static void death_notice(struct session *s)
         return;
     if (!control_is_lost(s->sandbox->control))
         return;
-    if (!sandbox_wait_ended(s->sandbox, clock_ms() + 1000, cause))
+    if (!sandbox_wait_ended(s->sandbox, clock_ms() + DEATH_WAIT_MS, cause))
         memcpy(cause, "lost", sizeof("lost"));
     status_set(s, SESSION_DEAD, cause);
     manager_wake(s->manager);
 }
 
-int session_check_alive(struct session *s, struct error *reterr)
+/* Whether the session is there for a call of its owner. Under the lock. */
+static int alive_check(struct session *s, struct error *reterr)
+{
+    death_notice(s);
+    if (session_get_status(s) == SESSION_DEAD)
+        return error_set(reterr, ERR_DIED,
+                         "session %s has died (%s): its state is lost; create a new session", s->id,
+                         s->death[0] ? s->death : "ended");
+    if (session_get_status(s) == SESSION_STARTING)
+        return error_set(reterr, ERR_BUSY, "session %s is still starting", s->id);
+    return 0;
+}
+
+/* Whether another call may begin. Under the lock. */
+static int call_check(struct session *s, struct error *reterr)
+{
+    int r = alive_check(s, reterr);
+
+    if (r == 0 && s->close_when_idle)
+        return error_set(reterr, ERR_DIED,
+                         "session %s has reached SESSION_MAX_LIFETIME_SECONDS and ends after the "
+                         "running call; create a new session",
+                         s->id);
+    return r;
+}
+
+int session_set_sandbox(struct session *s, struct sandbox *sandbox, struct error *reterr)
 {
     int r = 0;
 
     pthread_mutex_lock(&s->lock);
-    death_notice(s);
-    if (session_get_status(s) == SESSION_DEAD)
-        r = error_set(reterr, ERR_DIED,
-                      "session %s has died (%s): its state is lost; create a new session", s->id,
-                      s->death[0] ? s->death : "ended");
-    else if (s->closing)
-        r = error_set(reterr, ERR_DIED, "session %s is being ended", s->id);
-    else if (session_get_status(s) == SESSION_STARTING)
-        r = error_set(reterr, ERR_BUSY, "session %s is still starting", s->id);
+    s->sandbox = sandbox;
+    if (s->closing)
+        r = error_set(reterr, ERR_CANCELLED, "the session was ended while it started");
     pthread_mutex_unlock(&s->lock);
     return r;
+}
+
+int session_set_running(struct session *s, struct error *reterr)
+{
+    int r = 0;
+
+    pthread_mutex_lock(&s->lock);
+    if (s->closing) {
+        r = error_set(reterr, ERR_CANCELLED, "the session was ended while it started");
+    } else {
+        status_set(s, SESSION_RUNNING, "");
+        activity_set(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+int session_call_begin(struct session *s, struct error *reterr)
+{
+    int r;
+
+    pthread_mutex_lock(&s->lock);
+    r = call_check(s, reterr);
+    if (r == 0) {
+        activity_set(s);
+        __atomic_add_fetch(&s->calls, 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+void session_call_end(struct session *s)
+{
+    bool wake;
+
+    pthread_mutex_lock(&s->lock);
+    activity_set(s);
+    __atomic_sub_fetch(&s->calls, 1, __ATOMIC_RELAXED);
+    wake = s->close_when_idle;
+    pthread_mutex_unlock(&s->lock);
+    if (wake)
+        manager_wake(s->manager);
 }
 
 void session_fill_info(struct session *s, struct session_info *ret)
@@ -143,9 +222,9 @@ void session_fill_info(struct session *s, struct session_info *ret)
     death_notice(s);
     *ret = (struct session_info){
         .status = session_get_status(s),
-        .busy = s->current != NULL,
+        .busy = s->current || s->calls,
         .created_wall_ms = s->created_wall_ms,
-        .idle_ms = s->current ? 0 : clock_ms() - s->last_activity_ms,
+        .idle_ms = session_is_busy(s) ? 0 : clock_ms() - s->last_activity_ms,
         .network = s->network,
         .degraded = s->sandbox ? s->sandbox->degraded : 0,
     };
@@ -170,74 +249,131 @@ static struct run *queue_pop(struct session *s)
         if (!s->queue_head)
             s->queue_tail = NULL;
         r->next_queued = NULL;
+        s->queued--;
     }
     return r;
 }
 
-/* Runs that will never start. */
-static void queue_end(struct session *s, enum run_status status, const char *cause)
+static void queue_append(struct session *s, struct run *r)
+{
+    if (s->queue_tail)
+        s->queue_tail->next_queued = run_ref(r);
+    else
+        s->queue_head = run_ref(r);
+    s->queue_tail = r;
+    s->queued++;
+}
+
+/* Takes a waiting run out of the queue; whether it was there. Its reference goes to the caller. */
+static bool queue_remove(struct session *s, struct run *r)
+{
+    struct run **p = &s->queue_head, *before = NULL;
+
+    for (; *p && *p != r; p = &(*p)->next_queued)
+        before = *p;
+    if (!*p)
+        return false;
+    *p = r->next_queued;
+    if (s->queue_tail == r)
+        s->queue_tail = before;
+    r->next_queued = NULL;
+    s->queued--;
+    return true;
+}
+
+/* Waiting runs will never start. */
+static void queue_end(struct session *s, const char *cause)
 {
     struct run *r;
 
     while ((r = queue_pop(s))) {
-        run_finish_unstarted(r, status, cause, NULL);
+        run_finish_unstarted(r, RUN_DIED, cause);
         run_unref(r);
     }
 }
 
-/* Starts waiting runs until one is under way. The queue's reference becomes `current`'s. */
+/* Starts the next waiting run when none is under way. The queue's reference becomes `current`'s. */
 static void queue_advance(struct session *s)
 {
-    while (!s->current && s->queue_head && session_get_status(s) == SESSION_RUNNING) {
-        s->current = queue_pop(s);
-        /* A failure ends the connection, and that ends the run: see run_start(). */
-        if (run_start(s->current, NULL) < 0)
-            return;
-    }
+    auto_run struct run *r = NULL;
+
+    if (s->current || !s->queue_head || session_get_status(s) != SESSION_RUNNING)
+        return;
+    r = run_ref(s->queue_head);
+    session_set_current(s, queue_pop(s));
+    run_start(r);
 }
 
 void session_run_over(struct session *s, struct run *r, bool sandbox_gone, const char *cause)
 {
-    bool was_current;
+    bool was_current, wake;
 
     pthread_mutex_lock(&s->lock);
     was_current = s->current == r;
     if (was_current)
-        s->current = NULL;
-    s->last_activity_ms = clock_ms();
-    if (sandbox_gone) {
-        if (session_get_status(s) != SESSION_DEAD)
-            status_set(s, SESSION_DEAD, cause);
-        queue_end(s, RUN_DIED, cause);
-    } else {
+        session_set_current(s, NULL);
+    activity_set(s);
+    wake = sandbox_gone || s->close_when_idle;
+    if (sandbox_gone || (s->close_when_idle && !s->calls)) {
+        status_set(s, SESSION_DEAD, sandbox_gone ? cause : "expired");
+        queue_end(s, s->death);
+    } else if (!s->close_when_idle) {
         queue_advance(s);
     }
     pthread_mutex_unlock(&s->lock);
     if (was_current)
         run_unref(r);
-    if (sandbox_gone || s->close_when_idle)
+    if (wake)
         manager_wake(s->manager);
 }
 
-bool session_retire(struct session *s, const char *cause)
+/* ---- the end ---- */
+
+static void retire_locked(struct session *s, const char *cause)
 {
-    bool first;
+    if (s->closing)
+        return;
+    s->closing = true;
+    status_set(s, SESSION_DEAD, cause);
+    queue_end(s, s->death);
+    for (size_t i = 0; i < s->adopted_count; i++)
+        run_unref(s->adopted[i]);
+    s->adopted_count = 0;
+    if (s->sandbox)
+        sandbox_set_ended(s->sandbox, cause);
+}
+
+void session_retire(struct session *s, const char *cause)
+{
+    pthread_mutex_lock(&s->lock);
+    retire_locked(s, cause);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool session_retire_idle(struct session *s, const char *cause, int64_t since_ms)
+{
+    bool idle;
 
     pthread_mutex_lock(&s->lock);
-    first = !s->closing;
-    s->closing = true;
-    if (first) {
-        if (session_get_status(s) != SESSION_DEAD)
-            status_set(s, SESSION_DEAD, cause);
-        queue_end(s, RUN_DIED, cause);
-        for (size_t i = 0; i < s->adopted_count; i++)
-            run_unref(s->adopted[i]);
-        s->adopted_count = 0;
-        if (s->sandbox)
-            sandbox_set_ended(s->sandbox, cause);
-    }
+    idle = !session_is_busy(s) && s->last_activity_ms <= since_ms;
+    if (idle)
+        retire_locked(s, cause);
     pthread_mutex_unlock(&s->lock);
-    return first;
+    return idle;
+}
+
+bool session_expire(struct session *s)
+{
+    bool now;
+
+    pthread_mutex_lock(&s->lock);
+    now = !session_is_busy(s);
+    if (now)
+        retire_locked(s, "expired");
+    else
+        s->close_when_idle = session_get_status(s) == SESSION_RUNNING;
+    pthread_mutex_unlock(&s->lock);
+    return now;
 }
 
 /* ---- opening runs ---- */
@@ -290,14 +426,14 @@ static int run_enqueue(struct session *s, struct run *r, struct error *reterr)
     int n;
 
     pthread_mutex_lock(&s->lock);
-    n = session_check_alive(s, reterr);
+    n = call_check(s, reterr);
+    if (n == 0 && s->queued >= QUEUE_MAX)
+        n = error_set(reterr, ERR_LIMIT,
+                      "limit_reached: %d calls wait in session %s already; wait for some to end",
+                      QUEUE_MAX, s->id);
     if (n == 0) {
-        s->last_activity_ms = clock_ms();
-        if (s->queue_tail)
-            s->queue_tail->next_queued = run_ref(r);
-        else
-            s->queue_head = run_ref(r);
-        s->queue_tail = r;
+        activity_set(s);
+        queue_append(s, r);
         queue_advance(s);
     }
     pthread_mutex_unlock(&s->lock);
@@ -351,59 +487,47 @@ int run_open_adopted(struct session_manager *m, const char *id, const char *owne
 
 /* ---- stopping runs ---- */
 
-/* Takes a waiting run out of the queue; whether it was there. Its reference goes to the caller. */
-static bool queue_remove(struct session *s, struct run *r)
-{
-    struct run **p = &s->queue_head, *before = NULL;
-
-    for (; *p && *p != r; p = &(*p)->next_queued)
-        before = *p;
-    if (!*p)
-        return false;
-    *p = r->next_queued;
-    if (s->queue_tail == r)
-        s->queue_tail = before;
-    r->next_queued = NULL;
-    return true;
-}
-
+/* Not under the session's lock: init may be slow to read. */
 static void run_interrupt(struct run *r)
 {
-    /* When the connection is lost the run is ending anyway. */
     if (control_send(r->session->sandbox->control, FRAME_INTERRUPT, r->sink.stream, NULL, 0, NULL) <
         0)
-        return;
+        return; /* the connection is lost, so the run is ending anyway */
 }
 
 void run_cancel(struct run *r)
 {
     struct session *s = r->session;
-    bool waiting;
+    bool waiting, running;
 
     pthread_mutex_lock(&s->lock);
     waiting = queue_remove(s, r);
-    if (waiting) {
-        run_finish_unstarted(r, RUN_INTERRUPTED, "user", NULL);
-        run_unref(r);
-    } else if (r->started && !run_log_is_closed(&r->log)) {
-        run_interrupt(r);
-    }
+    running = r->started && !run_log_is_closed(&r->log);
+    if (waiting)
+        run_finish_unstarted(r, RUN_INTERRUPTED, "user");
     pthread_mutex_unlock(&s->lock);
+    if (waiting)
+        run_unref(r);
+    else if (running)
+        run_interrupt(r);
 }
 
 int session_interrupt(struct session_manager *m, const char *id, const char *owner,
                       struct error *reterr)
 {
     struct session *s = session_find(m, id, owner, reterr);
+    auto_run struct run *current = NULL;
     int r;
 
     if (!s)
         return -ERR_NOT_FOUND;
     pthread_mutex_lock(&s->lock);
-    r = session_check_alive(s, reterr);
+    r = alive_check(s, reterr);
     if (r == 0 && s->current)
-        run_interrupt(s->current);
+        current = run_ref(s->current);
     pthread_mutex_unlock(&s->lock);
+    if (current)
+        run_interrupt(current);
     session_unref(s);
     return r;
 }

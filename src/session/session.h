@@ -11,6 +11,7 @@
 #include "session/run.h"
 #include "wire/job.h"
 
+struct engine;
 struct session_manager;
 
 enum session_status { SESSION_STARTING, SESSION_RUNNING, SESSION_DEAD };
@@ -28,6 +29,7 @@ struct session_manager_options {
     bool no_build;                 /* a missing image is an error */
     session_progress_fn *progress; /* lines about image builds and installs; may be NULL */
     void *progress_user;
+    struct engine *engine; /* in place of the native one, taken over; NULL */
 };
 
 /* Starts the engine and adopts what lives in its instance. */
@@ -66,8 +68,8 @@ struct session_info {
     bool busy;
     int64_t created_wall_ms, idle_ms;
     enum job_network network;
-    uint32_t degraded;       /* bits of enum degraded */
-    char dependencies[2048]; /* JSON object */
+    uint32_t degraded;           /* bits of enum degraded */
+    char dependencies[JOB_META]; /* JSON object */
 };
 
 /* Creates a session and fills `ret`; nothing is left behind when it fails. */

@@ -96,8 +96,10 @@ static void on_keeper_event(void *user, const struct keeper_event *event)
 
     if (!s)
         return;
+    /* The keeper ends a sandbox that met its memory limit. The end itself takes a while, and the
+     * cell that was killed first is to be told why. */
     if (event->kind == KEEPER_OOM)
-        sandbox_set_oom(s);
+        sandbox_set_ended(s, "oom");
     else if (event->kind == KEEPER_ENDED)
         sandbox_set_ended(s, event->cause);
 }
@@ -240,6 +242,9 @@ static int native_open(struct engine *e, const struct sandbox_spec *spec, struct
             .op = KEEPER_OPEN, .id = spec->id, .fd = memfd, .deadline = clock_deadline(OPEN_MS)},
         &event, reterr);
     if (r < 0) {
+        /* A keeper that is slow may still start it. */
+        if (r == -ERR_TIMEOUT && native_close(e, s, NULL) < 0)
+            log_debug("sandbox %s could not be closed", s->id);
         live_remove(n, s);
         return r;
     }
@@ -319,7 +324,7 @@ static int native_adopt(struct engine *e, struct sandbox ***ret, size_t *ret_cou
     }
     for (size_t i = 0; i < a.count; i++) {
         struct sandbox *s = a.list[i];
-        struct error error;
+        struct error error = {};
 
         if (live_add(n, s) == 0 && sandbox_connect(n, s, &error) == 0) {
             a.list[kept++] = s;
