@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Installs each NAME or NAME@VERSION of the arguments into the user library. install.packages() warns where other
-# installers fail, so warnings are errors here; verify.R has the last word.
+# Installs each NAME or NAME@VERSION of the arguments into the user library. install.packages()
+# warns where other installers fail, so warnings are errors here; verify.R has the last word.
 arguments <- commandArgs(trailingOnly = TRUE)
 # Without a setting, the address that R itself holds for its packages.
 repository <- Sys.getenv("SANDBOX_CRAN", tools:::CRAN_baseurl_for_web_area())

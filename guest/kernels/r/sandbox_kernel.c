@@ -14,7 +14,6 @@
 #include "text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <time.h>
@@ -32,7 +32,6 @@
 /* R's interface. */
 
 struct r_object;
-typedef struct r_object *r_eval_fn(void *data);
 typedef void r_clean_fn(void *data);
 typedef int r_console_fn(const char *prompt, unsigned char *buf, int len, int history);
 
@@ -68,7 +67,8 @@ extern void R_CheckUserInterrupt(void);
 extern int R_registerRoutines(struct r_library *library, const void *c,
                               const struct r_routine *call, const void *fortran,
                               const void *external);
-extern struct r_object *R_ExecWithCleanup(r_eval_fn *fn, void *data, r_clean_fn *clean, void *arg);
+extern struct r_object *R_ExecWithCleanup(struct r_object *(*fn)(void *), void *data,
+                                          r_clean_fn *clean, void *arg);
 extern void Rf_error(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 void R_init_sandbox_kernel(struct r_library *library) __attribute__((visibility("default")));
@@ -588,7 +588,7 @@ static struct r_object *sandbox_start(struct r_object *step, struct r_object *pa
 {
     kernel.fd = KERNEL_FD;
     kernel.pid = getpid();
-    if (fcntl(kernel.fd, F_SETFD, FD_CLOEXEC) < 0 || pthread_atfork(NULL, NULL, child_leave) != 0)
+    if (ioctl(kernel.fd, FIOCLEX) < 0 || pthread_atfork(NULL, NULL, child_leave) != 0)
         kernel_fail("descriptor 3 is not there");
     object_keep(&kernel.step, step);
     sigint_handle(SIG_IGN);

@@ -21,8 +21,8 @@ json_string <- function(text) {
     c(quote, .Call(native$escape, to_bytes(text)), quote)
 }
 
-# A named list of values that are JSON already. No loop here and in what else each cell runs: R would
-# compile the function, which costs the first cell 25 ms.
+# A named list of values that are JSON already. No loop here, nor in what else each cell runs: R
+# would compile the function, which costs the first cell 25 ms.
 json_object <- function(members) {
     if (length(members) == 0L) return(charToRaw("{}"))
     parts <- Map(function(key, value) c(as.raw(0x2c), json_string(key), as.raw(0x3a), value),

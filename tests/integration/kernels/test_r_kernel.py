@@ -2,8 +2,8 @@
 """The R kernel against its protocol and the cases that concern it.
 
 KERNEL_R names the interpreter that runs the kernel (default: R of PATH), KERNEL_R_DIR a directory
-with the built kernel (default: the module is compiled here). What the interpreter has no package for
-is skipped, and the skip says so.
+with the built kernel (default: the module is compiled here). What the interpreter has no package
+for is skipped, and the skip says so.
 """
 
 import base64
@@ -318,9 +318,9 @@ def test_the_code_cannot_shadow_the_kernel(kernel):
 
 
 def test_case_57_nobody_answers(kernel):
-    for code, name in (('readline("name? ")', "readline"), ("readLines(stdin(), 1)", "readLines"),
-                       ('readLines("stdin")', "readLines"), ('readLines(file("stdin"))', "readLines"),
-                       ("scan()", "scan"), ('scan("stdin")', "scan"), ('menu(c("a", "b"))', "menu")):
+    for code in ('readline("name? ")', "readLines(stdin(), 1)", 'readLines("stdin")',
+                 'readLines(file("stdin"))', "scan()", 'scan("stdin")', 'menu(c("a", "b"))'):
+        name = code.partition("(")[0]
         cell = kernel.run(f"f <- function() {code}\nf()", timeout=5)
         assert cell.status == "error", code
         assert cell.error["message"] == f"{name}() was called, but nobody can answer it in this run"
@@ -378,7 +378,8 @@ def test_additions_are_one_picture(kernel):
                  "curve(sin, 0, 3); curve(cos, add = TRUE)",
                  "par(mfrow = c(1, 2)); plot(1); cat('a'); plot(2)",
                  "layout(matrix(1:2, 1)); plot(1); plot(2); cat('done')",
-                 "plot(1); dev.off()", "library(grid); grid.newpage(); grid.rect(); grid.text('t')"):
+                 "plot(1); dev.off()",
+                 "library(grid); grid.newpage(); grid.rect(); grid.text('t')"):
         cell = kernel.run(code)
         assert cell.status == "ok" and len(plots(cell)) == 1, code
 
@@ -521,8 +522,8 @@ def test_values_that_are_too_large(kernel):
     assert len(kernel.run('structure(20e6, class = "long")', timeout=60).text) == 20_000_000
     cell = kernel.run('structure(40e6, class = "long")', timeout=60)
     assert "text/plain" in cell.text and "80000002" in cell.text
-    cell = kernel.run('f <- function() stop(simpleError(paste0("head", strrep("é", 3e6), "tail")))\n'
-                      'f()')
+    kernel.run('long <- paste0("head", strrep("é", 3e6), "tail")')
+    cell = kernel.run("f <- function() stop(simpleError(long)); f()")
     for text in (cell.error["message"], cell.error["traceback"]):
         assert 1_000_000 < len(text.encode()) < 1_100_000 and "left out" in text
         assert "\ufffd" not in text
@@ -596,7 +597,7 @@ def test_sigint_between_cells_is_ignored(kernel):
 
 
 def test_interrupt_at_any_moment(kernel):
-    """Around the begin and the end of a cell: it is either done or interrupted, and the next runs."""
+    """Around begin and end of a cell: it is either done or interrupted, and the next one runs."""
     for i in range(150):
         cell = kernel.run("x <- 0; for (i in 1:20000) x <- x + 1; x", interrupt_after=i * 0.00003)
         assert cell.status in ("ok", "interrupted") and cell.order[-1] == "done"
