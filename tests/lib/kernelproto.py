@@ -22,8 +22,9 @@ import signal
 import socket
 import struct
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any
 
 K_EXEC, K_ACK, K_INPUT, K_INTERRUPT = 0x20, 0x21, 0x22, 0x23
 K_READY, K_DISPLAY, K_RESULT, K_ERROR, K_DONE, K_INPUT_REQUEST = range(0x30, 0x36)
@@ -198,7 +199,7 @@ class Kernel:
         answers: a line for each input request; None, or none left, says that nobody can answer.
         interrupt_on: start the interrupt ladder a moment after stdout holds this text.
         interrupt_after: start it after so many seconds, counted from that text where one is given.
-        A cell that is not over after `timeout` seconds raises KernelTimeout, and the kernel is dead.
+        A cell that is not over after `timeout` seconds raises KernelTimeout; the kernel is dead.
         """
         code = code.encode() if isinstance(code, str) else code
         marker = interrupt_on.encode() if isinstance(interrupt_on, str) else interrupt_on

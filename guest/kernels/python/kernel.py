@@ -4,7 +4,8 @@
 The modules live in the package beside this file, because Python caches the compiled form of a
 module but never that of a script. Until the kernel is up, sys.path holds only what belongs to the
 interpreter, so that nothing in the work directory or installed by the user can take the place of a
-module the kernel needs. `python3 -s` keeps the user's start-up files (.pth, usercustomize) away too.
+module the kernel needs. `python3 -s` keeps the user's start-up files (.pth, usercustomize) away as
+well.
 """
 
 import gc

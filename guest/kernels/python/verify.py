@@ -12,7 +12,8 @@ def missing(requirement: str) -> str | None:
         found = metadata.version(name)
     except metadata.PackageNotFoundError:
         return f"{name} is not installed"
-    # pip has compared ranges such as 1.* and normalised spellings; only a plain other version is wrong.
+    # pip has compared ranges such as 1.* and normalised spellings; only a plain other version is
+    # wrong.
     if version.replace(".", "").isdigit() and found.replace(".", "").isdigit():
         wanted = [int(part) for part in version.split(".")]
         have = [int(part) for part in found.split(".")]

@@ -5,8 +5,8 @@ So the kernel starts without matplotlib or plotly, and they behave from their fi
 """
 
 import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import Callable
 
 Action = Callable[[ModuleType], None]
 

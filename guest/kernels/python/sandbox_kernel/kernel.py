@@ -7,7 +7,6 @@ import importlib
 import os
 import platform
 import sys
-import time
 
 from .channel import K_ERROR, K_RESULT, Channel
 from .interrupts import Interrupts

@@ -8,7 +8,8 @@ too. It is set before each cell, because asyncio.run leaves none behind.
 import asyncio
 import os
 import threading
-from typing import Any, Coroutine
+from collections.abc import Coroutine
+from typing import Any
 
 CANCEL_SECONDS = 1.0
 

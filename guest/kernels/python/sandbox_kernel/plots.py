@@ -9,6 +9,7 @@ import io
 import os
 import sys
 import time
+import weakref
 
 from IPython.display import display
 from traitlets import Any, Bool, Dict, Unicode
@@ -50,8 +51,8 @@ class Figures:
         self._shell = shell
         self._settings = InlineBackend(parent=shell)
         shell.configurables.append(self._settings)
-        self._shown: dict[int, dict] = {}  # id of an open figure: the MIME map last displayed
-        self._value: int | None = None  # id of the figure that is the cell's value
+        self._shown = weakref.WeakKeyDictionary()  # figure: hash of the MIME map last displayed
+        self._value = None  # the figure that is the cell's value
         os.environ.setdefault("MPLBACKEND", "agg")
         formatters = shell.display_formatter.formatters
         for mime, kind in (("image/png", "png"), ("image/jpeg", "jpeg"),
@@ -65,11 +66,11 @@ class Figures:
     def formatted(self, thing, data: dict) -> None:
         """Remember what is about to be shown of a figure."""
         if is_figure(thing):
-            self._shown[id(thing)] = data
+            self._shown[thing] = _hash(data)
 
     def is_value(self, thing) -> None:
         """The cell's value is shown as its result."""
-        self._value = id(thing) if is_figure(thing) else None
+        self._value = thing if is_figure(thing) else None
 
     def flush(self, deadline: float | None = None) -> None:
         """Display every open figure and close it; stop when the deadline is over."""
@@ -86,15 +87,15 @@ class Figures:
 
     def _show(self, manager, close: bool) -> None:
         figure = manager.canvas.figure
-        if id(figure) == self._value:
+        if figure is self._value:
             return
-        before = self._shown.pop(id(figure), None)
+        before = self._shown.pop(figure, None)
         data, metadata = self._shell.display_formatter.format(figure)
-        if data and data != before:
+        if data and _hash(data) != before:
             self._shell.display_pub.publish(data, metadata)
         if close and self._settings.close_figures:
             sys.modules["matplotlib._pylab_helpers"].Gcf.destroy(manager)
-            self._shown.pop(id(figure), None)
+            self._shown.pop(figure, None)
 
     def _draw(self, figure, kind: str):
         if not self._settings.wants(kind):
@@ -119,6 +120,10 @@ def is_figure(thing) -> bool:
     """True for a figure of matplotlib."""
     module = sys.modules.get("matplotlib.figure")
     return module is not None and isinstance(thing, getattr(module, "Figure", ()))
+
+
+def _hash(data: dict) -> int:
+    return hash(tuple(sorted(data.items())))
 
 
 def _adapt_plotly(renderers) -> None:

@@ -13,7 +13,6 @@ import inspect
 import os
 import subprocess
 import sys
-import types
 
 from .lean import import_ipython
 
@@ -102,7 +101,7 @@ class Formatter(DisplayFormatter):
     """Collects what fails while it formats, and tells figures what has been drawn."""
 
     def format(self, obj, include=None, exclude=None):
-        """The MIME map of a value. A broken _repr_ costs its own entry only, but a figure is all."""
+        """The MIME map of a value. A broken _repr_ costs its own entry, but a figure is all."""
         shell = self.parent
         outer, shell.format_errors = shell.format_errors, []
         try:
@@ -224,13 +223,15 @@ class Shell(InteractiveShell):
     def record_error(self, error: BaseException) -> None:
         """The cell failed with `error`; what it failed with before is printed."""
         before, self.error = self.error, error
-        if before is None or before is error:
-            return
         if isinstance(before, KeyboardInterrupt) and isinstance(error, asyncio.CancelledError):
             # An interrupt of an await: only the cancelled task knows the line.
             self.error = before.with_traceback(error.__traceback__)
-            return
-        self.streams.complain(traceback_text(before, HIDDEN))
+        elif isinstance(before, KeyboardInterrupt) and isinstance(error, KeyboardInterrupt):
+            self.error = before
+        elif before is not None and before is not error:
+            self.streams.complain(traceback_text(before, HIDDEN))
+        error = self.error
+        sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
 
     async def run_code(self, code_obj, result=None, *, async_=False):
         """Run one statement of a cell; True if it failed."""
@@ -261,14 +262,12 @@ class Shell(InteractiveShell):
         self.displayhook.show(value)
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
-        """Record what IPython or a magic would print."""
+        """Record what IPython or a magic would print; `%tb` prints the last one again."""
         error = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
         if error is None:
             error = getattr(sys, "last_value", None)
-        if error is None:
-            return
-        sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
-        if self.format_errors is not None:
+            print("No traceback" if error is None else traceback_text(error, HIDDEN), end="")
+        elif self.format_errors is not None:
             self.format_errors.append(error)
         else:
             self.record_error(error)
@@ -322,11 +321,11 @@ class Shell(InteractiveShell):
         original = magics.shebang
 
         def shebang(line, cell):
-            args, command = original.parser.parse_known_args(line.split())
+            args, command = original.parser.parse_known_args(arg_split(line, posix=True))
             if args.out or args.err or args.bg or args.proc or not command:
                 return original(line, cell)
             self.streams.flush()
-            _run_script(arg_split(line)[-len(command):], cell, args.raise_error)
+            _run_script(command, cell, args.raise_error)
 
         shebang.parser = original.parser
         magics.shebang = self.magics_manager.magics["cell"]["script"] = shebang
