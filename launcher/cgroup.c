@@ -188,7 +188,9 @@ static void base_add_v2(const struct cgroup_layout *layout, const char *instance
         access(dir.path, W_OK) < 0)
         return;
     if (want)
-        want = controllers_enable(&base, want) & controllers_enable(&dir, want);
+        want = controllers_enable(&base, want);
+    if (want)
+        want = controllers_enable(&dir, want);
     dir.controllers = want;
     ret->dirs[ret->count++] = dir;
 }

@@ -28,12 +28,17 @@ int confine_limits(struct confine *c, struct error *reterr)
 {
     const struct launch_job *job = c->job;
     const uint64_t quota = MAX(job->disk_bytes, MAX(job->tmpfs_bytes, job->home_bytes));
+    /*
+     * Above the cgroup's limit where there is one: this count falls only some time after a task is
+     * gone, so it would refuse first, and nobody would be told why (pids.events).
+     */
+    const rlim_t tasks = c->degraded & DEGRADED_NO_PIDS_CGROUP ? job->pids : 2ull * job->pids;
     const struct {
         int resource;
         rlim_t soft, hard;
     } limits[] = {
         {RLIMIT_NOFILE, MIN(1024u, job->nofile), job->nofile},
-        {RLIMIT_NPROC, job->pids, job->pids},
+        {RLIMIT_NPROC, tasks, tasks},
         /* 1 is "no dump" also where the core pattern is a pipe, 0 is not. */
         {RLIMIT_CORE, 1, 1},
         {RLIMIT_FSIZE, MAX(4 * GIB, 2 * quota), MAX(4 * GIB, 2 * quota)},

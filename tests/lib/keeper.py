@@ -190,7 +190,7 @@ class Sandbox:
         run = client.spawn(list(argv), user=user, cwd=cwd,
                            env={"PATH": "/usr/local/bin:/usr/bin:/bin", **(env or {})})
         run.wait(timeout)
-        return run
+        return run.ack()
 
     def python(self, code, **options):
         """Run a Python program; its stdout as text, or the error as an exception."""
