@@ -49,6 +49,7 @@ struct sandbox {
     int pid;
     uint32_t uid;
     char pids_events[JOB_PATH];
+    char pids_current[JOB_PATH];
     char memory_events[JOB_PATH];
     char memory_current[JOB_PATH];
 

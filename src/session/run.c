@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "session/session-internal.h"
 
@@ -323,6 +324,61 @@ static bool killed_by_limit(struct run *r)
            str_eq(cause, "oom");
 }
 
+/* ---- what a fork bomb leaves ---- */
+
+static struct run *run_from_sweep(struct control_sink *sink)
+{
+    return (struct run *)((char *)sink - offsetof(struct run, sweep));
+}
+
+static bool sweep_on_frame(struct control_sink *sink, const struct frame *f)
+{
+    if (f->type != FRAME_END)
+        return false;
+    run_conclude(run_from_sweep(sink), false);
+    return true;
+}
+
+static void sweep_on_lost(struct control_sink *sink, const struct error *why)
+{
+    run_lost(run_from_sweep(sink), CAUSE_WAIT_MS);
+}
+
+static bool sandbox_is_crowded(const struct session *session)
+{
+    auto_free char *text = NULL;
+    int64_t now;
+
+    if (!session->sandbox->pids_current[0] ||
+        fd_read_file(AT_FDCWD, session->sandbox->pids_current, 64, &text, NULL, NULL) < 0)
+        return false;
+    text[strcspn(text, "\n")] = 0;
+    return str_parse_int(text, 0, INT64_MAX, &now) == 0 && now > session->pids / 2;
+}
+
+/*
+ * A run that met the process limit and left the sandbox crowded has failed, whatever its exit
+ * status says. What it left is killed before the run ends, so that the next one starts in a quiet
+ * sandbox. Whether that is under way.
+ */
+static bool crowd_end(struct run *r)
+{
+    struct sandbox *s = r->session->sandbox;
+
+    if (pids_refused(s) <= r->pids_before || !sandbox_is_crowded(r->session))
+        return false;
+    if (r->outcome.status == RUN_OK)
+        r->outcome.status = RUN_ERROR;
+    if (r->outcome.status == RUN_ERROR)
+        cause_set(r, "pids");
+    r->sweep = (struct control_sink){.frame = sweep_on_frame, .lost = sweep_on_lost};
+    control_attach_sink(s->control, &r->sweep, 0);
+    /* A failed send ends the connection, and that tells the sink. */
+    if (control_send(s->control, FRAME_SWEEP, r->sweep.stream, NULL, 0, NULL) < 0)
+        log_debug("session %s cannot be swept", r->session->id);
+    return true;
+}
+
 static void on_end(struct run *r, const struct frame *f)
 {
     struct fields end = {.data = f->payload, .len = f->len};
@@ -345,7 +401,8 @@ static void on_end(struct run *r, const struct frame *f)
             error_store(r, "Error", message, "");
     }
     run_ack(r);
-    run_conclude(r, false);
+    if (!crowd_end(r))
+        run_conclude(r, false);
 }
 
 /* ---- the sink ---- */

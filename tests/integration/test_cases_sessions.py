@@ -161,7 +161,7 @@ def test_case_62_fork_bombs(make):
     quiet = make()
     bomb = make(pids=64)
     start = time.monotonic()
-    result = bomb.terminal("bash -c ':(){ :|:& };:'; sleep 1; true", timeout=10)
+    result = bomb.terminal("bomb(){ bomb|bomb & }; bomb; sleep 1; true", timeout=10)
     assert result["cause"] == "pids", result
     assert "64" in result["message"]
     assert text(bomb.execute("1 + 1", timeout=20)) == "2"

@@ -194,6 +194,7 @@ static void event_copy(struct sandbox *s, const struct keeper_event *event)
     s->pid = event->pid;
     s->uid = event->uid;
     memcpy(s->pids_events, event->pids_events, sizeof(s->pids_events));
+    memcpy(s->pids_current, event->pids_current, sizeof(s->pids_current));
     memcpy(s->memory_events, event->memory_events, sizeof(s->memory_events));
     memcpy(s->memory_current, event->memory_current, sizeof(s->memory_current));
 }
