@@ -90,6 +90,7 @@ enum frame_type {
 
 enum {
     KERNEL_FD = 3,
+    OPEN_MAX_AT_START = 32,
     TOKEN_SIZE = 16,
     HEADER_SIZE = 9,
     RECEIVE_MAX = (64 << 20) + 4096,
@@ -588,6 +589,8 @@ static struct r_object *sandbox_start(struct r_object *step, struct r_object *pa
 {
     kernel.fd = KERNEL_FD;
     kernel.pid = getpid();
+    for (int fd = KERNEL_FD; fd < OPEN_MAX_AT_START; fd++)
+        ioctl(fd, FIOCLEX); /* R has its script open as well */
     if (ioctl(kernel.fd, FIOCLEX) < 0 || pthread_atfork(NULL, NULL, child_leave) != 0)
         kernel_fail("descriptor 3 is not there");
     object_keep(&kernel.step, step);

@@ -623,9 +623,9 @@ def test_forked_children_stay_silent(kernel):
     assert cell.text == "[1] 8" and cell.status == "ok"
 
 
-def test_descriptor_3_is_not_inherited(kernel):
+def test_children_inherit_no_descriptor(kernel):
     cell = kernel.run("system('ls -l /proc/self/fd')")
-    assert "socket:" not in cell.stdout
+    assert "socket:" not in cell.stdout and "kernel.R" not in cell.stdout
 
 
 def test_quit_is_an_exit(start):
