@@ -160,12 +160,14 @@ int confine_early(struct error *reterr)
 
 /* ---- the filter ---- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CONFINE_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CONFINE_SANITIZER 1
+#ifndef __has_feature
+#define __has_feature(x) 0
 #endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+static const bool is_sanitized = true;
+#else
+static const bool is_sanitized = false;
 #endif
 
 #if defined(__x86_64__)
@@ -352,12 +354,11 @@ static void filter_build(struct filter *f)
 
 int confine_late(struct error *reterr)
 {
-#ifdef CONFINE_SANITIZER
-    return 0;
-#else
     struct filter f = {};
     struct sock_fprog program = {.filter = f.code};
 
+    if (is_sanitized)
+        return 0;
     filter_build(&f);
     if (f.count >= FILTER_MAX)
         return error_set(reterr, ERR_INTERNAL, "the system call filter is too long");
@@ -365,5 +366,4 @@ int confine_late(struct error *reterr)
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
         return error_sys(reterr, errno, "cannot filter system calls");
     return 0;
-#endif
 }

@@ -59,6 +59,9 @@ static void listener_ready(struct egress *e, struct watch *w, uint32_t events)
             conn_open(e, l->box, fd, l->port);
         } else if (errno == EAGAIN) {
             return;
+        } else if (errno == EINVAL) { /* shut down by its other holder; it would wake us for ever */
+            watch_remove(e, w);
+            return;
         } else if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO) {
             accept_pause(e, l->box);
             return;

@@ -18,6 +18,7 @@ from __future__ import annotations
 import array
 import contextlib
 import ctypes
+import errno
 import fcntl
 import json
 import os
@@ -311,11 +312,16 @@ class Sandbox:
         """Send, end, read to the end; `target` is an address or a name. Raises on a reset."""
         is_name = re.search(r"[g-zG-Z]", target) and ":" not in target
         with (self.dial if is_name else self.connect)(target, port, timeout) as sock:
-            sock.sendall(send)
-            sock.shutdown(socket.SHUT_WR)
             parts = []
-            while data := sock.recv(1 << 16):
-                parts.append(data)
+            try:
+                sock.sendall(send)
+                sock.shutdown(socket.SHUT_WR)
+                while data := sock.recv(1 << 16):
+                    parts.append(data)
+            except OSError as error:  # what a reset looks like depends on when it comes
+                if error.errno in (errno.ENOTCONN, errno.EPIPE):
+                    raise ConnectionResetError(error.errno, "reset") from error
+                raise
             return b"".join(parts)
 
     def close(self) -> None:
@@ -358,6 +364,11 @@ def binary() -> Path:
     """The program under test: $SANDBOX_EGRESS, or the one of the build tree."""
     root = Path(__file__).resolve().parents[2]
     return Path(os.environ.get("SANDBOX_EGRESS", root / "build/egress/sandbox-egress"))
+
+
+def is_sanitized() -> bool:
+    """Tell whether the program has a sanitizer's run time, which needs calls and memory."""
+    return any(word in binary().read_bytes() for word in (b"__asan_init", b"__tsan_init"))
 
 
 @dataclass

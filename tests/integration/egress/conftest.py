@@ -49,6 +49,6 @@ def start(world, scratch):
     yield begin
     for egress in running:
         if egress.process.poll() is None:
-            egress.close()
+            assert egress.close() == 0, egress.text
         else:
             egress.control.close()

@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from egress import Sandbox, echo, say
+from egress import Sandbox, echo, is_sanitized, say
 
 PUBLIC = "203.0.113.7"
 MIB = 1 << 20
@@ -271,7 +271,7 @@ def test_a_thousand_slow_clients(start, world):
         time.sleep(2)
         rss, fds = egress.rss(), egress.fd_count()
         print(f"1000 slow clients: RSS {rss / MIB:.1f} MiB, {fds} descriptors")
-        assert rss <= 64 * MIB
+        assert rss <= 64 * MIB or is_sanitized()
         assert fds <= 1000 * 6 + 200
         began = time.monotonic()
         assert boxes[0].fetch(PUBLIC, 443) == b"ping"
@@ -280,7 +280,7 @@ def test_a_thousand_slow_clients(start, world):
         for sock in socks:
             sock.close()
         wait_until(lambda: egress.text.count("verdict=") >= 1001, 10)
-        assert egress.rss() <= 64 * MIB
+        assert egress.rss() <= 64 * MIB or is_sanitized()
         for box in boxes:
             egress.remove(box)
         assert egress.fd_count() <= idle_fds + 2 * 32, "only kept pipes are left"
@@ -308,7 +308,7 @@ def test_100_mib_for_a_client_that_does_not_read(start, world):
     with egress.sandbox() as box, box.connect(PUBLIC) as sock:
         time.sleep(2)
         assert sum(sent) < 64 * MIB, "the server is slowed down"
-        assert egress.rss() <= 64 * MIB
+        assert egress.rss() <= 64 * MIB or is_sanitized()
         sock.sendall(b"x")
 
 
@@ -359,7 +359,7 @@ def test_ten_thousand_connections_leak_nothing(start, world):
         some(9000)
         wait_until(lambda: egress.text.count("verdict=") >= 10000, 20)
         assert egress.fd_count() <= fds + 4
-        assert egress.rss() <= rss + MIB
+        assert egress.rss() <= rss + MIB or is_sanitized(), "a sanitizer keeps freed memory"
 
 
 # ---- sandboxes come and go ----
