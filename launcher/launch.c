@@ -317,7 +317,8 @@ void launch_attached(struct keeper *k, struct sandbox *s, bool ok)
     if (!ok) {
         error_set(&err, ERR_SYSTEM, "cannot enter the control groups of the sandbox");
         sandbox_fail(s, &err);
-    } else if (fd_send(s->launch_fd, &go, sizeof(go), NULL, 0) < 0) {
+    } else if (fd_send(s->launch_fd, &go, sizeof(go), NULL, 0) < 0 && errno != EPIPE) {
+        /* One that has ended already has said why; launch_ready() will read it. */
         error_sys(&err, errno, "cannot talk to the launched process");
         sandbox_fail(s, &err);
     }

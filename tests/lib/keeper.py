@@ -342,6 +342,9 @@ class Keeper:
         while True:
             found = [*_groups(self.group_name), *_processes(self.group_name), *_loops(self.dir)]
             found += [str(path) for path in self.dir.glob("sb/*")]
+            if self.process and self.process.poll() is None:
+                # A living keeper keeps the instance's own groups.
+                found = [item for item in found if not item.endswith(self.group_name)]
             if not found or time.monotonic() > deadline:
                 return found
             time.sleep(0.05)
