@@ -83,14 +83,6 @@ static const struct failure_sign failure_signs[] = {
     {"NO_PUBKEY", ERR_UNAVAILABLE,
      "the keyring is too old; update it: apt install debian-archive-keyring"},
     {"unable to pick chroot mode", ERR_UNAVAILABLE, "see: sandbox-agent doctor"},
-    {"newuidmap", ERR_UNAVAILABLE,
-     "building as an ordinary user needs subordinate ids: apt install uidmap, then as root: "
-     "usermod "
-     "--add-subuids 100000-165535 --add-subgids 100000-165535 YOU"},
-    {"subuid", ERR_UNAVAILABLE,
-     "building as an ordinary user needs subordinate ids: apt install uidmap, then as root: "
-     "usermod "
-     "--add-subuids 100000-165535 --add-subgids 100000-165535 YOU"},
 };
 
 /* How lines of apt, dpkg and mmdebstrap start that are worth telling; `counts` are packages. */
