@@ -25,7 +25,6 @@ struct config {
     int64_t uid; /* the user `sandbox` */
     int64_t gid;
     int64_t root_uid; /* the user `root`, where as_root */
-    int64_t nproc;    /* 0: as inherited */
     bool as_root;
     bool one_uid;
     bool landlock;

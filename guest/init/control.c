@@ -249,9 +249,11 @@ static bool client_pump(struct client *c)
     bool more = true;
     int r = 1;
 
-    for (int i = 0; i < PUMP_ROUNDS && more && r == 1; i++) {
-        more = client_fill(c);
+    /* An empty queue is filled, never the other way round: a full one takes nothing, which is not
+     * to be taken for having nothing to send. */
+    for (int i = 0; i < PUMP_ROUNDS && more; i++) {
         r = client_flush(c);
+        more = r == 1 && client_fill(c);
     }
     if (r < 0 || (r == 1 && c->over)) {
         client_free(c);
@@ -259,7 +261,7 @@ static bool client_pump(struct client *c)
     }
     watch_set(&c->watch, (c->over || outq_len(&c->out) > CLIENT_OUT_FULL ? 0 : (uint32_t)EPOLLIN) |
                              (r == 0 ? (uint32_t)EPOLLOUT : 0));
-    return more && r == 1;
+    return more;
 }
 
 /* ---- answers ---- */

@@ -27,7 +27,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { EXIT_START = 2, REAP_ROUND = 4096 };
+enum { EXIT_START = 2, REAP_ROUND = 1024 };
+
+/* Whether children may be left that ended: a round of reaping is bounded, and they tell only once.
+ */
+static bool children_left;
 
 /* Looks before it takes: the end of a kernel or a run is handled while its pid cannot be reused. */
 static void children_reap(void)
@@ -36,7 +40,8 @@ static void children_reap(void)
         siginfo_t info = {};
         int status;
 
-        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+        children_left = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+        if (!children_left)
             return;
         status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8 : info.si_status & 0x7f;
         runs_reaped(info.si_pid, status);
@@ -49,7 +54,7 @@ static void signal_ready(struct watch *w, uint32_t events)
     struct signalfd_siginfo info;
 
     (void)!read(w->fd, &info, sizeof(info));
-    children_reap();
+    children_left = true;
 }
 
 static int signals_open(struct watch *w, struct error *reterr)
@@ -115,10 +120,13 @@ static _Noreturn void init_exit(void)
 
 static void init_round(struct lease *lease)
 {
-    int64_t now = clock_ms();
-    int64_t next = MIN(runs_tick(now), control_tick(now));
-    bool more = control_pump();
+    int64_t now = clock_ms(), next;
+    bool more;
 
+    if (children_left)
+        children_reap();
+    next = MIN(runs_tick(now), control_tick(now));
+    more = control_pump() || children_left;
     runs_gate();
     runs_tidy();
     lease_tick(lease, clock_ms(), control_is_held());

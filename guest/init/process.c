@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -199,13 +198,6 @@ static int step_descriptors(struct child *c)
     return close_range((unsigned)count + 1, ~0u, 0);
 }
 
-static int step_limits(struct child *c)
-{
-    struct rlimit limit = {.rlim_cur = (rlim_t)config.nproc, .rlim_max = (rlim_t)config.nproc};
-
-    return config.nproc > 0 ? setrlimit(RLIMIT_NPROC, &limit) : 0;
-}
-
 static int step_ids(struct child *c)
 {
     return ids_become((uid_t)(c->spec->root ? config.root_uid : config.uid),
@@ -283,7 +275,6 @@ static const struct step {
 } steps[] = {
     {"cannot begin a session", step_session},
     {"cannot arrange descriptors", step_descriptors},
-    {"cannot limit processes", step_limits},
     {"cannot take the user's identity", step_ids},
     {"cannot reset signals", step_signals},
     {"cannot enter", step_cwd},

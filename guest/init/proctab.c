@@ -11,6 +11,7 @@
 
 #include "base/macro.h"
 #include "init/config.h"
+#include "init/ids.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -86,7 +87,7 @@ static int proctab_add(struct proctab *t, const struct proc *proc)
     return 0;
 }
 
-int proctab_read(struct proctab *t)
+static int proctab_list(struct proctab *t)
 {
     DIR *dir = opendir("/proc");
     pid_t self = getpid();
@@ -104,6 +105,19 @@ int proctab_read(struct proctab *t)
             r = proctab_add(t, &proc);
     }
     closedir(dir);
+    return r;
+}
+
+/* A /proc that hides other users' processes and does not name our group shows us none; then those
+ * of the sandbox user are still to be seen as that user. */
+int proctab_read(struct proctab *t)
+{
+    int r = proctab_list(t);
+
+    if (r < 0 || t->count > 0 || !ids_enter())
+        return r;
+    r = proctab_list(t);
+    ids_leave();
     return r;
 }
 

@@ -6,8 +6,8 @@
         run.wait()
         assert run.stdout == b"hello\\n" and run.end["exit_code"] == "3"
 
-One thread, no hidden state: a frame that belongs to a stream nobody waits for is kept for it. Nothing
-here waits without a limit.
+One thread, no hidden state: a frame that belongs to a stream nobody waits for is kept for it.
+Nothing here waits without a limit.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -209,6 +210,8 @@ class Client:
         self.welcome: dict[str, str] = {}
         self.runs: dict[int, tuple[str, str, int]] = {}
         self._input = bytearray()
+        self._output = b""
+        self._sending = False
         if hello is not None:
             self._hello(hello)
 
@@ -246,8 +249,19 @@ class Client:
         self.send_bytes(frame_pack(kind, stream, data))
 
     def send_bytes(self, data: bytes, timeout: float = TIMEOUT) -> None:
-        """Send bytes as they are."""
-        view, deadline = memoryview(data), time.monotonic() + timeout
+        """Send bytes as they are. What has to be sent meanwhile waits for the end of the frame."""
+        self._output += data
+        if self._sending:
+            return
+        self._sending = True
+        try:
+            while self._output:
+                data, self._output = self._output, b""
+                self._send_all(memoryview(data), time.monotonic() + timeout)
+        finally:
+            self._sending = False
+
+    def _send_all(self, view: memoryview, deadline: float) -> None:
         while view:
             try:
                 view = view[self.sock.send(view):]
@@ -374,6 +388,7 @@ class Init:
                  landlock: bool = False, lease_ms: int = 60000,
                  environment: Mapping[str, str] | None = None, caps: bool = True):
         """Start it. caps: hold only the three capabilities that the launcher leaves."""
+        self._pid = 0
         self.dir = Path(tempfile.mkdtemp(prefix="init-test-"))
         self.dir.chmod(0o711)
         self.workspace = self.dir / "workspace"
@@ -390,7 +405,7 @@ class Init:
                    "--writable", str(self.workspace)]
         options += [] if seccomp else ["--seccomp", "off"]
         options += [] if landlock else ["--landlock", "off"]
-        command = ["unshare", "--pid", "--mount-proc", "--fork", "--kill-child=SIGKILL"]
+        command = ["unshare", "--pid", "--mount-proc", "--fork"]
         if caps:
             command += ["setpriv", "--no-new-privs", "--clear-groups",
                         "--bounding-set=-all,+kill,+setuid,+setgid", "--inh-caps=-all"]
@@ -414,8 +429,14 @@ class Init:
     @property
     def pid(self) -> int:
         """Init's pid on the host."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        return int(children.split()[0])
+        if not self._pid:
+            children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+            until = time.monotonic() + TIMEOUT
+            while not (found := children.read_text().split()):
+                assert time.monotonic() < until and self.alive(), "init did not start"
+                time.sleep(0.002)
+            self._pid = int(found[0])
+        return self._pid
 
     def rss(self) -> int:
         """Bytes of memory that init uses."""
@@ -435,7 +456,8 @@ class Init:
     def close(self) -> None:
         """Kill everything and remove the directories."""
         if self.alive():
-            self.process.kill()
+            # Not by --kill-child: a process that changes its ids loses its parent-death signal.
+            os.kill(self.pid, signal.SIGKILL)
         self.process.wait(10)
         self.errors = self.process.stderr.read().decode("utf-8", "replace")
         self.process.stderr.close()
