@@ -258,6 +258,20 @@ def test_main_module_is_sane(kernel):
     assert kernel.run("open.__module__").text in ("'io'", "'_io'")
 
 
+def test_old_values_are_let_go(fresh):
+    """Memory of a session is limited: 100 values of 2 MiB must not pile up."""
+    def resident() -> int:
+        return int(Path(f"/proc/{fresh.pid}/statm").read_text().split()[1]) * 4 // 1024
+
+    fresh.run("class Big:\n    def __init__(self):\n        self.data = b'x' * (2 << 20)")
+    for _ in range(10):
+        fresh.run("Big()")
+    before = resident()
+    for _ in range(100):
+        assert fresh.run("Big()").status == "ok"
+    assert resident() - before < 60
+
+
 # Output
 
 
@@ -464,6 +478,18 @@ def test_case_07_figure_of_an_interrupted_cell(kernel):
     assert cell.order == ["stdout", "display", "error", "done"], cell
     assert (cell.status, cell.error["type"]) == ("interrupted", "KeyboardInterrupt")
     assert kernel.run("mark").text == "'here'"
+
+
+@needs("matplotlib")
+def test_interrupt_while_figures_are_drawn(kernel):
+    """Three figures, interrupted again and again while the end of the cell draws them."""
+    plot = ("import matplotlib.pyplot as plt\nfor n in range(3):\n    plt.figure(figsize=(9, 9))\n"
+            "    plt.plot([n])\nprint('drawn', flush=True);")
+    for number in range(8):
+        cell = kernel.run(plot, interrupt_on="drawn", interrupt_after=0.02 + number * 0.03)
+        images = [display["image/png"] for display in cell.displays]
+        assert len(set(images)) == len(images) <= 3, cell.order
+        assert kernel.run("plt.get_fignums()").text == "[]"
 
 
 @needs("matplotlib")

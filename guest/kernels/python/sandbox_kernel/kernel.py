@@ -69,7 +69,7 @@ class Kernel:
             failed = result and (result.error_before_exec or result.error_in_exec)
             if failed and self.shell.error is None:  # user code replaced what reports errors
                 self.shell.record_error(failed)
-            if not self.channel.forked:
+            if not self.channel.forked and self.interrupts.first is None:
                 self._draw(None)
         finally:
             self.interrupts.armed = False

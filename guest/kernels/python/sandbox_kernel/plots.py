@@ -73,19 +73,30 @@ class Figures:
         self._value = thing if is_figure(thing) else None
 
     def flush(self, deadline: float | None = None) -> None:
-        """Display every open figure and close it; stop when the deadline is over."""
-        helpers = sys.modules.get("matplotlib._pylab_helpers")
-        try:
-            for manager in helpers.Gcf.get_all_fig_managers() if helpers else ():
-                if deadline is None or time.monotonic() < deadline:
-                    self._show(manager, close=False)
-        finally:
-            if helpers and self._settings.close_figures:
-                helpers.Gcf.destroy_all()
-            self._shown.clear()
-            self._value = None
+        """Display every open figure and close it; stop when the deadline is over.
 
-    def _show(self, manager, close: bool) -> None:
+        What an interrupt leaves undone is still open for the flush that follows it.
+        """
+        helpers = sys.modules.get("matplotlib._pylab_helpers")
+        failure = None
+        managers = helpers.Gcf.get_all_fig_managers() if helpers else []
+        for number, manager in enumerate(managers):
+            if deadline is not None and time.monotonic() > deadline:
+                self._shell.streams.complain(f"{len(managers) - number} figure(s) not drawn: "
+                                             "no time was left after the interrupt\n")
+                break
+            try:
+                self._show(manager)
+            except Exception as error:
+                failure = failure or error
+        if helpers and self._settings.close_figures:
+            helpers.Gcf.destroy_all()
+        self._shown.clear()
+        self._value = None
+        if failure:
+            raise failure
+
+    def _show(self, manager) -> None:
         figure = manager.canvas.figure
         if figure is self._value:
             return
@@ -93,7 +104,7 @@ class Figures:
         data, metadata = self._shell.display_formatter.format(figure)
         if data and _hash(data) != before:
             self._shell.display_pub.publish(data, metadata)
-        if close and self._settings.close_figures:
+        if self._settings.close_figures:
             sys.modules["matplotlib._pylab_helpers"].Gcf.destroy(manager)
             self._shown.pop(figure, None)
 
@@ -111,7 +122,7 @@ class Figures:
         figures = self
 
         def show(manager):
-            figures._show(manager, close=True)
+            figures._show(manager)
 
         backend_bases.FigureManagerBase.show = show
 

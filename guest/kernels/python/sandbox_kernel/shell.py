@@ -186,6 +186,7 @@ class Hook(DisplayHook):
         for number in sorted(values)[: max(1, len(values) - 2)]:
             del values[number]
             self.shell.user_ns.pop(f"_{number}", None)
+            self.shell.user_ns_hidden.pop(f"_{number}", None)
 
 
 class Shell(InteractiveShell):
