@@ -197,6 +197,8 @@ static void arguments_make(const struct confine *c, struct init_arguments *a)
     }
     if (c->ids->one_uid)
         argument_add(a, "--one-uid");
+    if (c->degraded & DEGRADED_NO_MEMORY_CGROUP)
+        argument_number(a, "--memory-mib", (uint32_t)MIN(c->job->memory_bytes / MIB, UINT32_MAX));
     if (c->degraded & DEGRADED_NO_LANDLOCK) {
         argument_add(a, "--landlock");
         argument_add(a, "off");

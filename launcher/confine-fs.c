@@ -342,12 +342,19 @@ int confine_masks(struct confine *c, struct error *reterr)
 
 /* ---- what user code may write ---- */
 
+/* Where terminal and installers are root they have no capability to write into the user's
+ * directory. */
+static unsigned int writable_mode(const struct confine *c)
+{
+    return c->ids->as_root ? 0777 : 0755;
+}
+
 static int writable_tmpfs(struct confine *c, const char *path, uint64_t size, unsigned int mode,
                           struct error *reterr)
 {
     const struct tmpfs_options options = {.size = size,
                                           .mode = mode,
-                                          .owner = c->ids->as_root ? c->ids->root : c->ids->user,
+                                          .owner = c->ids->user,
                                           .flags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
     auto_fd int fd = confine_tmpfs(&options, reterr);
 
@@ -356,10 +363,11 @@ static int writable_tmpfs(struct confine *c, const char *path, uint64_t size, un
 
 static int disk_part(struct confine *c, const char *name, const char *path, struct error *reterr)
 {
-    uint32_t owner = c->ids->as_root ? c->ids->root : c->ids->user;
+    uint32_t owner = c->ids->user;
     auto_fd int part = -1;
 
     if (mkdirat(c->disk_fd, name, 0755) < 0 ||
+        fchmodat(c->disk_fd, name, writable_mode(c), 0) < 0 ||
         fchownat(c->disk_fd, name, owner, owner, AT_SYMLINK_NOFOLLOW) < 0)
         return error_sys(reterr, errno, "cannot prepare the disk image");
     part = open_tree(c->disk_fd, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
@@ -388,12 +396,12 @@ int confine_writable(struct confine *c, struct error *reterr)
         return r;
     if (c->disk_fd >= 0)
         return disk_attach(c, reterr);
-    r = writable_tmpfs(c, "workspace", job->disk_bytes ? job->disk_bytes : job->tmpfs_bytes, 0755,
-                       reterr);
+    r = writable_tmpfs(c, "workspace", job->disk_bytes ? job->disk_bytes : job->tmpfs_bytes,
+                       writable_mode(c), reterr);
     if (r < 0)
         return r;
     return writable_tmpfs(c, "home/sandbox", job->disk_bytes ? job->disk_bytes : job->home_bytes,
-                          0755, reterr);
+                          writable_mode(c), reterr);
 }
 
 /* ---- /etc ---- */

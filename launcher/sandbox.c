@@ -25,7 +25,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { STEP_MS = 10, EGRESS_MS = 2000 };
+/* INIT_EXIT_MEMORY: how init ends when it finds the memory limit passed (guest/init/memory.h). */
+enum { STEP_MS = 10, EGRESS_MS = 2000, INIT_EXIT_MEMORY = 117 };
 
 /* The job as sent, when nobody can change it any more. */
 static int job_read(int fd, struct launch_job *ret, struct error *reterr)
@@ -265,7 +266,9 @@ static bool (*const end_steps[])(struct keeper *k, struct sandbox *s) = {
 
 static void cause_set(const struct sandbox *s, char *ret, size_t size)
 {
-    if (s->oom)
+    bool polled = s->exited && s->exit_code == CLD_EXITED && s->exit_status == INIT_EXIT_MEMORY;
+
+    if (s->oom || polled)
         snprintf(ret, size, "oom");
     else if (s->closing)
         snprintf(ret, size, "closed");

@@ -40,6 +40,7 @@ static const struct option {
     {"--uid", OPTION_NUMBER, offsetof(struct config, uid), CONFIG_ID_MAX},
     {"--gid", OPTION_NUMBER, offsetof(struct config, gid), CONFIG_ID_MAX},
     {"--root-uid", OPTION_NUMBER, offsetof(struct config, root_uid), CONFIG_ID_MAX},
+    {"--memory-mib", OPTION_NUMBER, offsetof(struct config, memory_mib), UINT32_MAX},
     {"--as-root", OPTION_TRUE, offsetof(struct config, as_root), 0},
     {"--one-uid", OPTION_TRUE, offsetof(struct config, one_uid), 0},
     {"--landlock", OPTION_OFF, offsetof(struct config, landlock), 0},

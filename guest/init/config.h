@@ -24,7 +24,8 @@ struct config {
     int64_t lease_ms;
     int64_t uid; /* the user `sandbox` */
     int64_t gid;
-    int64_t root_uid; /* the user `root`, where as_root */
+    int64_t root_uid;   /* the user `root`, where as_root */
+    int64_t memory_mib; /* to be enforced by polling; 0: a cgroup does it */
     bool as_root;
     bool one_uid;
     bool landlock;

@@ -13,6 +13,7 @@
 #include "init/landlock.h"
 #include "init/lease.h"
 #include "init/loop.h"
+#include "init/memory.h"
 #include "init/path.h"
 #include "init/process.h"
 #include "init/proctab.h"
@@ -133,6 +134,7 @@ static void init_round(struct lease *lease)
     if (control_is_shut_down() || lease_is_over(lease))
         init_exit();
     next = MIN(next, lease_next(lease, control_is_held()));
+    next = MIN(next, memory_tick(clock_ms()));
     loop_wait(more ? 0 : clock_poll_ms(next));
 }
 

@@ -39,6 +39,7 @@ static const char *const fixed_env[] = {
     "R_LIBS_USER=/home/sandbox/R",
     "R_PROFILE_USER=",
     "MPLBACKEND=Agg",
+    "MATPLOTLIBRC=/etc/matplotlibrc",
     "MPLCONFIGDIR=/home/sandbox/.config/matplotlib",
     "GIT_TERMINAL_PROMPT=0",
 };

@@ -31,7 +31,7 @@ def world():
 @pytest.fixture
 def scratch(tmp_path):
     """A directory that other users can read."""
-    for path in (tmp_path, *tmp_path.parents[:3]):
+    for path in (tmp_path, *tmp_path.parents[:2]):
         path.chmod(0o755)
     return tmp_path
 
