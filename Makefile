@@ -2,7 +2,7 @@
 # The verbs a person types. All work is done by meson, ninja, pytest and the scripts of tools/.
 
 .DEFAULT_GOAL := all
-.PHONY: all run check test asan ubsan tsan torture fuzz lint fmt cover bench soak dist \
+.PHONY: all run check test asan ubsan tsan torture fuzz lint fmt cover bench soak man dist \
 	install clean distclean
 
 T ?=
@@ -63,6 +63,9 @@ bench: all
 soak: all
 	tools/setup test
 	tests/bench/soak.py
+
+man: all
+	tools/gen-man build/sandbox-agent build/man
 
 dist: build/build.ninja
 	meson dist -C build --no-tests --allow-dirty
