@@ -2,6 +2,7 @@
 """Field cases about output, text, names, plots and the languages' own ways; named after their numbers."""
 
 import base64
+import hashlib
 import json
 import os
 
@@ -231,3 +232,23 @@ def test_order_of_output_and_displays_is_exact(make, language, code):
     run.close()
     want = [item for i in range(1000) for item in (("line", str(i)), ("display", str(i)))]
     assert events == want
+
+
+def test_case_34_upload_means_written(make):
+    session = make(tmpfs_bytes=400 * MIB)
+    for size in (0, 1, 18_000, 18_500, 5 * MIB, 300 * MIB):
+        data = os.urandom(size)
+        session.write("up.bin", data)
+        want = hashlib.sha256(data).hexdigest()
+        assert session.terminal("sha256sum up.bin")["stdout"].split()[0] == want, size
+        assert hashlib.sha256(session.read("up.bin")).hexdigest() == want
+    with pytest.raises(sa_module.Error) as e:
+        session.write("more.bin", data)
+    assert e.value.name == "DISK" and "No space" in str(e.value)
+    assert [entry["name"] for entry in session.files("/workspace")] == ["up.bin"]
+    session.remove("up.bin")
+    session.write("more.bin", b"fits again")
+    assert session.read("more.bin") == b"fits again"
+    with pytest.raises(sa_module.Error) as e:
+        session.read("absent")
+    assert e.value.name == "NOT_FOUND"
