@@ -12,13 +12,14 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-enum { FAKE_SANDBOXES = 64 };
+enum { FAKE_SANDBOXES = 128 };
 
 struct fake_engine {
     struct engine base;
     pthread_mutex_t lock;
     struct peer peers[FAKE_SANDBOXES];
     struct sandbox *sandboxes[FAKE_SANDBOXES]; /* borrowed */
+    bool connected[FAKE_SANDBOXES];
     size_t count, adopted;
     unsigned open_ms, close_ms; /* how long it takes */
     bool fail_open, fail_kernel, ends_cells;
@@ -57,8 +58,29 @@ static inline struct sandbox *fake_sandbox(struct fake_engine *e, const char *id
 static inline int fake_connect(struct fake_engine *e, struct sandbox *s, int fd,
                                struct error *reterr)
 {
+    int r;
+
     peer_start(&e->peers[s->uid]);
-    return control_new(fd, clock_deadline(PEER_WAIT_MS), &s->control, reterr);
+    r = control_new(fd, clock_deadline(PEER_WAIT_MS), &s->control, reterr);
+    pthread_mutex_lock(&e->lock);
+    e->connected[s->uid] = true;
+    pthread_mutex_unlock(&e->lock);
+    return r;
+}
+
+/* The peer of a sandbox that another thread is making; NULL when it does not come. */
+static inline struct peer *fake_peer(struct fake_engine *e, size_t at)
+{
+    bool there = false;
+
+    for (int i = 0; i < PEER_WAIT_MS && !there; i++) {
+        pthread_mutex_lock(&e->lock);
+        there = e->connected[at];
+        pthread_mutex_unlock(&e->lock);
+        if (!there)
+            usleep(1000);
+    }
+    return there ? &e->peers[at] : NULL;
 }
 
 static inline int fake_open(struct engine *base, const struct sandbox_spec *spec,

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-enum { PEER_SEEN = 512, PEER_TEXT = 2048, PEER_WAIT_MS = 10000 };
+enum { PEER_SEEN = 256, PEER_TEXT = 2048, PEER_WAIT_MS = 10000 };
 
 struct peer_frame {
     uint8_t type;
