@@ -483,6 +483,11 @@ class Egress:
         text = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) << 10
 
+    def cpu(self) -> float:
+        """Seconds of processor time used so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
     def fd_count(self) -> int:
         """Open descriptors of the process."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))

@@ -241,6 +241,20 @@ def test_one_busy_connection_leaves_turns_to_others(start, world):
         busy.close()
 
 
+def test_standing_connections_cost_nothing_while_idle(start, world):
+    world.serve(PUBLIC, 80, lambda sock: sock.recv(1))
+    egress = start()
+    with egress.sandbox() as box:
+        socks = [box.connect(PUBLIC) for _ in range(50)]
+        socks[0].shutdown(socket.SHUT_WR)
+        time.sleep(0.2)
+        cpu = egress.cpu()
+        time.sleep(1)
+        assert egress.cpu() - cpu < 0.05
+        for sock in socks:
+            sock.close()
+
+
 # ---- memory and descriptors ----
 
 def test_a_thousand_slow_clients(start, world):
@@ -394,9 +408,12 @@ def test_remove_ends_everything_of_that_sandbox(start, world):
     assert "accepted=1 refused=0 sent=1 received=0" in line
     egress.remove(box)  # unknown by now; answered all the same
     kept.sendall(b"y")
-    late = box.connect(PUBLIC, timeout=0.3)  # the keeper's copy still listens
+    cpu = egress.cpu()
+    late = box.connect(PUBLIC, timeout=0.5)  # the keeper's copy still listens
+    box.client.send(b"late question")
     with pytest.raises(TimeoutError):
         late.recv(1)
+    assert egress.cpu() - cpu < 0.1, "sockets that are not ours any more do not wake us"
     for end in (box, other, sock, kept, late):
         end.close()
 
