@@ -17,6 +17,7 @@ struct run_log_entry {
     enum run_event_type type;
     char *data;
     size_t len;
+    uint64_t end; /* bytes appended up to here: what is missing before it was not kept */
 };
 
 int run_log_init(struct run_log *log, size_t max_bytes, struct error *reterr)
@@ -52,7 +53,6 @@ static void oldest_drop(struct run_log *log)
     struct run_log_entry *e = &log->entries[log->start];
 
     log->bytes -= e->len;
-    log->dropped_bytes += e->len;
     free(e->data);
     log->start = (log->start + 1) % log->cap;
     log->count--;
@@ -85,7 +85,7 @@ static void entry_put(struct run_log *log, enum run_event_type type, char *data,
     if (log->count == log->cap && ring_grow(log) < 0)
         oldest_drop(log);
     log->entries[(log->start + log->count) % log->cap] =
-        (struct run_log_entry){.type = type, .data = data, .len = len};
+        (struct run_log_entry){.type = type, .data = data, .len = len, .end = log->appended};
     log->count++;
     log->bytes += len;
 }
@@ -97,8 +97,8 @@ void run_log_append(struct run_log *log, enum run_event_type type, const void *d
     if (copy)
         memcpy(copy, data, len);
     pthread_mutex_lock(&log->lock);
+    log->appended += log->closed ? 0 : len;
     if (log->closed || (len && !copy)) {
-        log->dropped_bytes += log->closed ? 0 : len;
         free(copy);
     } else {
         entry_put(log, type, copy, len);
@@ -132,24 +132,24 @@ static int entry_copy(struct run_log *log, struct run_cursor *cursor, struct run
                       struct error *reterr)
 {
     struct run_log_entry *e;
+    uint64_t start;
 
-    buf_clear(&ret->data);
-    if (cursor->seq < log->first_seq) {
-        uint64_t missed = log->dropped_bytes - cursor->dropped_bytes;
-
-        cursor->seq = log->first_seq;
-        cursor->dropped_bytes = log->dropped_bytes;
-        ret->type = RUN_EVENT_GAP;
-        ret->seq = log->first_seq;
-        return buf_printf(&ret->data, "%llu", (unsigned long long)missed) < 0
-                   ? error_no_memory(reterr)
-                   : 1;
-    }
+    cursor->seq = MAX(cursor->seq, log->first_seq);
     e = &log->entries[(log->start + (cursor->seq - log->first_seq)) % log->cap];
-    ret->type = e->type;
+    start = e->end - e->len;
+    buf_clear(&ret->data);
     ret->seq = cursor->seq;
+    if (start > cursor->bytes) {
+        ret->type = RUN_EVENT_GAP;
+        if (buf_printf(&ret->data, "%llu", (unsigned long long)(start - cursor->bytes)) < 0)
+            return error_no_memory(reterr);
+        cursor->bytes = start;
+        return 1;
+    }
+    ret->type = e->type;
     if (buf_append(&ret->data, e->data, e->len) < 0)
         return error_no_memory(reterr);
+    cursor->bytes = e->end;
     cursor->seq++;
     return 1;
 }

@@ -35,13 +35,13 @@ struct run_log {
     size_t cap, count, start;
     uint64_t first_seq; /* of the oldest entry */
     size_t bytes, max_bytes;
-    uint64_t dropped_bytes; /* in all */
+    uint64_t appended; /* bytes in all, kept or not */
     bool closed;
 };
 
 struct run_cursor {
-    uint64_t seq;           /* next entry to read */
-    uint64_t dropped_bytes; /* how much of `dropped_bytes` this reader was told of */
+    uint64_t seq;   /* next entry to read */
+    uint64_t bytes; /* how much of `appended` this reader has had, or was told of as missed */
 };
 
 struct run_event {

@@ -10,6 +10,7 @@
 enum {
     TAIL_SLACK_CHARS = 256, /* longest escape sequence that is recognised */
     CHAR_MAX_BYTES = 4,
+    ESC = 27,
 };
 
 void text_keep_init(struct text_keep *t, size_t limit_chars)
@@ -102,46 +103,60 @@ void text_keep_feed(struct text_keep *t, const void *data, size_t len)
     }
 }
 
-/* Length of the escape sequence at `p` (ESC first); 0 when its end is not there. ECMA-48 CSI, OSC
- * and two-byte forms. */
+/* Length of a control string (OSC, DCS and the like), which BEL or ESC and a byte ends. */
+static size_t string_length(const char *p, size_t len)
+{
+    for (size_t i = 2; i < len; i++) {
+        if (p[i] == 7)
+            return i + 1;
+        if (p[i] == ESC && i + 1 < len)
+            return i + 2;
+    }
+    return 0;
+}
+
+/* Length of the escape sequence at `p` (ESC first) by ECMA-48; 0 when its end is not there. */
 static size_t escape_length(const char *p, size_t len)
 {
-    size_t i = 2;
+    size_t i = 1;
+    unsigned char above; /* where the bytes before the last one end */
 
     if (len < 2)
         return 0;
-    if (p[1] == '[') {
-        while (i < len && (unsigned char)p[i] >= 0x20 && (unsigned char)p[i] < 0x40)
-            i++;
-        return i < len ? i + 1 : 0;
-    }
-    if (p[1] == ']') {
-        for (; i < len; i++) {
-            if (p[i] == 7)
-                return i + 1;
-            if (p[i] == 27 && i + 1 < len)
-                return i + 2;
-        }
-        return 0;
-    }
-    return 2;
+    if (memchr("]PX^_", p[1], 5))
+        return string_length(p, len);
+    above = p[1] == '[' ? 0x40 : 0x30;
+    i += p[1] == '[';
+    while (i < len && (unsigned char)p[i] >= 0x20 && (unsigned char)p[i] < above)
+        i++;
+    return i < len ? i + 1 : 0;
 }
 
-/* Where the head must end so that it holds no unfinished sequence. */
+/* Where the head must end so that it holds no unfinished sequence. What is longer than any we know
+ * is none. */
 static size_t head_end(const char *text, size_t len)
 {
-    size_t from = len > TAIL_SLACK_CHARS ? len - TAIL_SLACK_CHARS : 0;
-    const char *esc = len ? memrchr(text + from, 27, len - from) : NULL;
+    size_t at = 0;
 
-    if (esc && escape_length(esc, len - (size_t)(esc - text)) == 0)
-        return (size_t)(esc - text);
+    while (at < len) {
+        const char *esc = memchr(text + at, ESC, len - at);
+        size_t length;
+
+        if (!esc)
+            break;
+        at = (size_t)(esc - text);
+        length = escape_length(esc, MIN(len - at, (size_t)TAIL_SLACK_CHARS));
+        if (length == 0 && len - at < TAIL_SLACK_CHARS)
+            return at;
+        at += MAX(length, 1u);
+    }
     return len;
 }
 
 /* Where the tail may start: at `at`, or behind the sequence that `at` is inside of. */
 static size_t tail_start(const char *text, size_t len, size_t at)
 {
-    const char *esc = at ? memrchr(text, 27, at) : NULL;
+    const char *esc = at ? memrchr(text, ESC, at) : NULL;
     size_t start, length;
 
     if (!esc)
