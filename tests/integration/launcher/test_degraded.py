@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A feature taken away (ISO-42): refused by name, or started and listed; and the probe of doctor."""
+"""A feature taken away (ISO-42): refused by name, or started and listed. The probe of doctor."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -10,8 +11,9 @@ import keeper as lib
 LAUNCH = lib.BUILD_DIR / "launcher/sandbox-launch"
 
 
-@pytest.mark.parametrize("feature, name", (("seccomp", "seccomp filters"), ("userns", "user namespaces"),
-                                           ("netns", "network namespaces")))
+@pytest.mark.parametrize("feature, name", (
+    ("seccomp", "seccomp filters"), ("userns", "user namespaces"),
+    ("netns", "network namespaces")))
 def test_iso_42_a_required_feature(start, image, feature, name):
     keeper = start(env={"SBX_WITHOUT": feature})
     with pytest.raises(lib.KeeperError, match=f"this host has no {name}"):
@@ -27,8 +29,9 @@ def test_iso_42_a_required_feature(start, image, feature, name):
     sandbox.close()
 
 
-@pytest.mark.parametrize("feature, entry", (("landlock", "no landlock"), ("cgroup", "no memory cgroup"),
-                                            ("idmap", "no idmapped mounts"), ("loop", "no quota")))
+@pytest.mark.parametrize("feature, entry", (
+    ("landlock", "no landlock"), ("cgroup", "no memory cgroup"), ("idmap", "no idmapped mounts"),
+    ("loop", "no quota")))
 def test_iso_42_a_feature_that_is_listed(start, image, feature, entry):
     keeper = start(env={"SBX_WITHOUT": feature})
     sandbox = keeper.open(image, disk_bytes=16 << 20)
@@ -61,11 +64,10 @@ def test_no_egress_program(start, image, tmp_path):
     sandbox.close()
 
 
-def probe(*options, user=None):
+def probe(*options):
     """Run the probe; {name: (result, detail, fix)}."""
-    identity = {"user": user[0], "group": user[1], "extra_groups": []} if user else {}
-    text = subprocess.run([LAUNCH, "--probe", *options], check=True, capture_output=True, text=True,
-                          **identity).stdout
+    text = subprocess.run([LAUNCH, "--probe", *options], check=True, capture_output=True,
+                          text=True).stdout
     return {name: tuple(rest) for name, *rest in (line.split("\t") for line in text.splitlines())}
 
 
@@ -80,11 +82,10 @@ def test_the_probe_as_root():
 
 
 def test_the_probe_names_fixes_for_a_user(user, scratch):
-    import shutil
     copy = scratch / "sandbox-launch"
     shutil.copy(LAUNCH, copy)
-    text = subprocess.run([copy, "--probe"], check=True, capture_output=True, text=True, user=user[0],
-                          group=user[1], extra_groups=[]).stdout
+    text = subprocess.run([copy, "--probe"], check=True, capture_output=True, text=True,
+                          user=user[0], group=user[1], extra_groups=[]).stdout
     assert "loop-devices\tdegraded\t" in text
 
 

@@ -4,6 +4,7 @@
 import hashlib
 import os
 import shutil
+import socket
 
 import pytest
 
@@ -91,8 +92,8 @@ def test_iso_14_what_lies_in_dev_of_the_image_is_covered(start, bare, image, int
 @pytest.mark.parametrize("name", ("hosts", "resolv.conf", "hostname"))
 def test_iso_14_files_of_etc_that_lead_out(start, bare, outside, name):
     link = bare / "etc" / name
-    for target in (outside / "hosts", "../../../../../../../" + str(outside / "hosts"), "/proc/self/fd/3",
-                   "/proc/1/root/etc/passwd"):
+    for target in (outside / "hosts", "../../../../../../../" + str(outside / "hosts"),
+                   "/proc/self/fd/3", "/proc/1/root/etc/passwd"):
         link.symlink_to(target)
         start().open(bare).close()
         link.unlink()
@@ -137,14 +138,14 @@ def test_directories_that_the_image_lacks(start, bare):
 def test_a_writable_root_is_an_overlay(start, image, mode):
     keeper = start(mode)
     sandbox = keeper.open(image, flags=lib.OVERLAY_ROOT | lib.AS_ROOT)
-    run = sandbox.run("sh", "-c", "echo new > /etc/new && rm /etc/passwd && cat /etc/new; ls /etc/passwd",
-                      user="root")
+    run = sandbox.run("sh", "-c", "echo new > /etc/new && rm /etc/passwd && cat /etc/new; "
+                      "ls /etc/passwd", user="root")
     if mode == "root":
         assert run.stdout == b"new\n", run.stderr
     assert not (image / "etc/new").exists() and (image / "etc/passwd").exists()
     # What the overlay says of itself names no path of the host.
-    options = [line for line in sandbox.run("cat", "/proc/self/mountinfo").stdout.decode().splitlines()
-               if " - overlay " in line]
+    mounts = sandbox.run("cat", "/proc/self/mountinfo").stdout.decode().splitlines()
+    options = [line for line in mounts if " - overlay " in line]
     assert len(options) == 1 and "lowerdir=lower" in options[0]
     sandbox.close()
 
@@ -163,7 +164,6 @@ def test_as_root_is_not_init_and_has_no_power(start, image, introspect):
 
 
 def test_a_socket_is_no_source_of_a_mount(start, bare, scratch):
-    import socket
     path = scratch / "socket"
     with socket.socket(socket.AF_UNIX) as sock:
         sock.bind(str(path))

@@ -112,7 +112,7 @@ def test_iso_09_socket_families(shared):
 
 
 PTY = """
-import fcntl, os, pty, struct, termios, errno
+import errno, fcntl, json, os, pty
 results = {}
 master, slave = pty.openpty()
 for name, number in (("sti", 0x5412), ("linux", 0x541c)):
@@ -126,12 +126,12 @@ try:
     results["read"] = os.read(master, 10).decode()
 except OSError as e:
     results["read"] = ""
-print(results)
+print(json.dumps(results))
 """
 
 
 def test_iso_10_no_input_is_pushed_into_a_terminal(shared):
-    assert eval(shared.python(PTY)) == {"sti": "EPERM", "linux": "EPERM", "read": ""}
+    assert json.loads(shared.python(PTY)) == {"sti": "EPERM", "linux": "EPERM", "read": ""}
 
 
 FILES = """
@@ -277,11 +277,12 @@ import os, shutil, subprocess
 shutil.copy("/bin/sh", "/workspace/sh")
 os.chmod("/workspace/sh", 0o6755)
 try:
-    os.setxattr("/workspace/sh", "security.capability", bytes.fromhex("0100000201000000" + "00" * 12))
+    os.setxattr("/workspace/sh", "security.capability",
+                bytes.fromhex("0100000201000000" + "00" * 12))
 except OSError:
     pass
-print(subprocess.run(["/workspace/sh", "-p", "-c", "id -u; grep -E 'CapEff|CapPrm' /proc/self/status"],
-                     capture_output=True, text=True).stdout)
+show = "id -u; grep -E 'CapEff|CapPrm' /proc/self/status"
+print(subprocess.run(["/workspace/sh", "-p", "-c", show], capture_output=True, text=True).stdout)
 """
 
 
@@ -300,8 +301,7 @@ def test_iso_33_control_groups_are_not_seen(shared):
         number, _, path = line.split(":", 2)
         # Where this host lets us make no group, our own is the root of the view.
         assert path == "/" or path == ours.get(number), line
-    assert not [line for line in shared.run("cat", "/proc/self/mountinfo").stdout.decode().splitlines()
-                if " - cgroup" in line]
+    assert b" - cgroup" not in shared.run("cat", "/proc/self/mountinfo").stdout
 
 
 BREAK_OUT = """
@@ -345,7 +345,9 @@ def test_iso_37_limits(shared):
     found, works = json.loads(shared.python(LIMITS))
     assert works == []
     assert found["RLIMIT_CORE"] == [1, 1] and found["RLIMIT_MSGQUEUE"] == [0, 0]
-    assert found["RLIMIT_NOFILE"] == [1024, 1024] and found["RLIMIT_NPROC"] == [128, 128]
+    # Where a control group counts tasks, the user's own count is only a second line.
+    tasks = 128 if "no pids cgroup" in shared.degraded else 256
+    assert found["RLIMIT_NOFILE"] == [1024, 1024] and found["RLIMIT_NPROC"] == [tasks, tasks]
     assert found["RLIMIT_MEMLOCK"] == [65536, 65536] and found["RLIMIT_STACK"][0] == 8 << 20
     assert found["RLIMIT_RTPRIO"] == [0, 0] and found["RLIMIT_AS"] == [-1, -1]
 
@@ -354,8 +356,9 @@ def test_own_devices(shared):
     listing = shared.python("import os; print(*sorted(os.listdir('/dev')))").split()
     assert listing == sorted(["fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr",
                               "stdin", "stdout", "tty", "urandom", "zero"])
-    code = ("import os, pty\nopen('/dev/null', 'w').write('x')\nassert open('/dev/zero','rb').read(2) == b'\\0\\0'\n"
-            "assert len(os.urandom(8)) == 8\npty.openpty()\nopen('/dev/shm/x', 'w').write('y')\nprint('fine')")
+    code = ("import os, pty\nopen('/dev/null', 'w').write('x')\n"
+            "assert open('/dev/zero','rb').read(2) == bytes(2)\nassert len(os.urandom(8)) == 8\n"
+            "pty.openpty()\nopen('/dev/shm/x', 'w').write('y')\nprint('fine')")
     assert shared.python(code) == "fine\n"
 
 
@@ -389,4 +392,5 @@ def test_threads_and_processes_of_python_work(shared):
 
 def test_host_name_and_hosts_file(shared):
     assert shared.run("hostname").stdout == b"sandbox\n"
-    assert shared.python("import socket; print(socket.gethostbyname(socket.gethostname()))") == "127.0.0.1\n"
+    code = "import socket; print(socket.gethostbyname(socket.gethostname()))"
+    assert shared.python(code) == "127.0.0.1\n"

@@ -35,9 +35,9 @@ for options in ((socket.AF_INET, socket.SOCK_RAW, 1), (socket.AF_PACKET, socket.
     except OSError as e:
         results.append(errno.errorcode[e.errno])
 s = socket.socket()
-for level, name, value in ((socket.SOL_IP, 19, 1), (socket.SOL_SOCKET, 36, 1), (socket.SOL_SOCKET, 25, b"lo")):
+for level, name in ((socket.SOL_IP, 19), (socket.SOL_SOCKET, 36)):
     try:
-        s.setsockopt(level, name, value); results.append("ok")
+        s.setsockopt(level, name, 1); results.append("ok")
     except OSError as e:
         results.append(errno.errorcode[e.errno])
 print(*results)
@@ -76,7 +76,8 @@ def test_listeners_are_served_by_egress(start, image, mode):
     uid = os.stat(f"/proc/{egress}").st_uid
     assert uid == (0x70000000 if mode == "root" else keeper.user[0])
     # A port without a listener is refused by the sandbox itself.
-    refused = sandbox.run("python3", "-c", "import socket; socket.create_connection(('10.1.1.1', 25), 3)")
+    refused = sandbox.run("python3", "-c",
+                          "import socket; socket.create_connection(('10.1.1.1', 25), 3)")
     assert b"ConnectionRefused" in refused.stderr
     sandbox.close()
 
