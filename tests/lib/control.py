@@ -386,13 +386,17 @@ class Init:
 
     def __init__(self, binary: str | os.PathLike, *options: str, seccomp: bytes | None = None,
                  landlock: bool = False, lease_ms: int = 60000,
-                 environment: Mapping[str, str] | None = None, caps: bool = True):
-        """Start it. caps: hold only the three capabilities that the launcher leaves."""
+                 environment: Mapping[str, str] | None = None, tmpfs: str | None = None):
+        """Start it. tmpfs: mount options with which the work directory becomes a mount."""
         self._pid = 0
         self.dir = Path(tempfile.mkdtemp(prefix="init-test-"))
         self.dir.chmod(0o711)
         self.workspace = self.dir / "workspace"
         self.workspace.mkdir()
+        self.mounted = tmpfs is not None
+        if self.mounted:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", tmpfs, "none", self.workspace],
+                           check=True)
         os.chown(self.workspace, self.UID, self.UID)
         self.path = self.dir / "control.sock"
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -405,10 +409,10 @@ class Init:
                    "--writable", str(self.workspace)]
         options += [] if seccomp else ["--seccomp", "off"]
         options += [] if landlock else ["--landlock", "off"]
-        command = ["unshare", "--pid", "--mount-proc", "--fork"]
-        if caps:
-            command += ["setpriv", "--no-new-privs", "--clear-groups",
-                        "--bounding-set=-all,+kill,+setuid,+setgid", "--inh-caps=-all"]
+        # What the launcher leaves: three capabilities, and no way to more.
+        command = ["unshare", "--pid", "--mount-proc", "--fork", "setpriv", "--no-new-privs",
+                   "--clear-groups", "--bounding-set=-all,+kill,+setuid,+setgid",
+                   "--inh-caps=-all"]
         self.process = subprocess.Popen(
             [*command, os.fspath(binary), *options], env=dict(environment or {}), close_fds=False,
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -455,12 +459,16 @@ class Init:
 
     def close(self) -> None:
         """Kill everything and remove the directories."""
+        if self.process.stderr.closed:
+            return
         if self.alive():
             # Not by --kill-child: a process that changes its ids loses its parent-death signal.
             os.kill(self.pid, signal.SIGKILL)
         self.process.wait(10)
         self.errors = self.process.stderr.read().decode("utf-8", "replace")
         self.process.stderr.close()
+        if self.mounted:
+            subprocess.run(["umount", "-l", self.workspace], check=True)
         shutil.rmtree(self.dir, ignore_errors=True)
         assert "Sanitizer" not in self.errors and "runtime error" not in self.errors, self.errors
 
