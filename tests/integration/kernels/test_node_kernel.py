@@ -522,8 +522,7 @@ def test_stdin_is_at_its_end_each_time(kernel):
 # Interrupts
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.15])
-@pytest.mark.parametrize("code", [
+INTERRUPTED = [
     "while (true) {}",
     "for (;;) { try { for (;;); } catch {} finally {} }",
     LONG,
@@ -538,7 +537,12 @@ def test_stdin_is_at_its_end_each_time(kernel):
     "({ get then() { for (;;); } })",
     "await null; for (;;);",
     "prompt.call(null, { toString() { for (;;); } })",
-])
+]
+
+
+# A child dies of the signal itself, so without init's delay it is a race whether the cell is told first.
+@pytest.mark.parametrize("code,delay", [(code, delay) for code in INTERRUPTED for delay in (0.0, 0.15)
+                                        if delay or "execSync" not in code])
 def test_interrupt_keeps_the_state(start, code, delay):
     """Case 7."""
     kernel = start(sigint_delay=delay)
