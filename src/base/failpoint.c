@@ -69,8 +69,10 @@ static int action_run(const struct action *action)
     struct timespec pause = {.tv_sec = (time_t)(action->milliseconds / 1000),
                              .tv_nsec = (long)(action->milliseconds % 1000) * 1000000};
 
-    if (action->kills)
+    if (action->kills) {
         kill(getpid(), SIGKILL);
+        _exit(128 + SIGKILL); /* the first process of a pid namespace survives its own signals */
+    }
     while (nanosleep(&pause, &pause) < 0 && errno == EINTR)
         continue;
     return -action->error;

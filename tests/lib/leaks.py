@@ -100,12 +100,13 @@ def _cgroups(instance):
             if ours.search(directory)}
 
 
-def _mounts(state_dir):
-    """Return the mount points of this namespace that belong to us."""
+def _mounts(state_dir, instance):
+    """Return the mount points of this namespace that belong to us, or to the state directory."""
     found = set()
     for line in _read("/proc/self/mountinfo").splitlines():
         _, _, _, root, point = line.split()[:5]
-        if OUR_PATHS.search(point) or state_dir and point.startswith(f"{state_dir}/"):
+        if not instance and OUR_PATHS.search(point) or (
+                state_dir and point.startswith(f"{state_dir}/")):
             found.add(f"{point} of {root}")
     return found
 
@@ -139,7 +140,7 @@ def snapshot(state_dir=None, instance=None):
         "processes": _processes(pids),
         "network namespaces": _net_namespaces(pids),
         "cgroups": _cgroups(instance),
-        "mounts": _mounts(state_dir),
+        "mounts": _mounts(state_dir, instance),
         "loop devices": set() if instance else _loop_devices(),
         "id slots": set() if instance else _slots(),
         "shared memory": set() if instance else _entries(Path("/dev/shm")),
