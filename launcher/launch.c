@@ -275,12 +275,12 @@ static int step_attach(struct keeper *k, struct sandbox *s, struct error *reterr
     bool needed = false;
     pid_t pid;
 
+    (void)k;
     for (size_t i = 0; i < s->groups.count; i++)
         needed |= s->groups.dirs[i].version == 1;
-    if (!needed) {
-        launch_attached(k, s, true);
+    s->attached = !needed;
+    if (!needed)
         return 0;
-    }
     pid = sys_clone3(&args);
     if (pid == 0)
         _exit(cgroup_attach(&s->groups, s->pid, NULL) < 0 ? 1 : 0);
@@ -290,9 +290,29 @@ static int step_attach(struct keeper *k, struct sandbox *s, struct error *reterr
     return 0;
 }
 
+/* The second order, when the first is out and the groups are entered. */
+static int attached_send(struct sandbox *s, struct error *reterr)
+{
+    const struct launch_go go = {.order = LAUNCH_ATTACHED};
+
+    if (!s->mapped || !s->attached)
+        return 0;
+    /* One that has ended already has said why; launch_ready() will read it. */
+    if (fd_send(s->launch_fd, &go, sizeof(go), NULL, 0) < 0 && errno != EPIPE)
+        return error_sys(reterr, errno, "cannot talk to the launched process");
+    return 0;
+}
+
+static int step_orders(struct keeper *k, struct sandbox *s, struct error *reterr)
+{
+    (void)k;
+    s->mapped = true;
+    return attached_send(s, reterr);
+}
+
 static int (*const steps[])(struct keeper *k, struct sandbox *s, struct error *reterr) = {
-    step_directory, step_slot,  step_groups, step_socket, step_record,
-    step_disk,      step_clone, step_maps,   step_go,     step_attach,
+    step_directory, step_slot,   step_groups, step_socket, step_record, step_disk,
+    step_clone,     step_attach, step_maps,   step_go,     step_orders,
 };
 
 int launch_start(struct keeper *k, struct sandbox *s, struct error *reterr)
@@ -305,23 +325,18 @@ int launch_start(struct keeper *k, struct sandbox *s, struct error *reterr)
     return r;
 }
 
-void launch_attached(struct keeper *k, struct sandbox *s, bool ok)
+void launch_attached(struct sandbox *s, bool ok)
 {
-    const struct launch_go go = {.order = LAUNCH_ATTACHED};
     struct error err;
 
-    (void)k;
     s->attacher = 0;
+    s->attached = ok;
     if (s->state != SANDBOX_STARTING)
         return;
-    if (!ok) {
+    if (!ok)
         error_set(&err, ERR_SYSTEM, "cannot enter the control groups of the sandbox");
+    if (!ok || attached_send(s, &err) < 0)
         sandbox_fail(s, &err);
-    } else if (fd_send(s->launch_fd, &go, sizeof(go), NULL, 0) < 0 && errno != EPIPE) {
-        /* One that has ended already has said why; launch_ready() will read it. */
-        error_sys(&err, errno, "cannot talk to the launched process");
-        sandbox_fail(s, &err);
-    }
 }
 
 static void launch_done(struct keeper *k, struct sandbox *s)

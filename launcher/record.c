@@ -18,6 +18,8 @@
 #include <sys/pidfd.h>
 #include <time.h>
 
+#define RECORD_STAGE RECORD_FILE ".new"
+
 enum { RECORD_MAX = 16 * 1024, CLEAN_MS = 5000, STEP_MS = 20 };
 
 static void boot_id_read(char *ret, size_t size)
@@ -46,6 +48,22 @@ static int record_format(const struct record *record, const struct launch_job *j
                       job->lease_ms);
 }
 
+/* Staged and renamed, but not synced: after a crash of the host there is nothing left to clean. */
+static int record_store(int dirfd, const struct buf *b, struct error *reterr)
+{
+    auto_fd int fd =
+        openat(dirfd, RECORD_STAGE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int r;
+
+    if (fd < 0)
+        return error_sys(reterr, errno, "cannot write the record of the sandbox");
+    if ((r = fd_write_full(fd, b->data, b->len, reterr)) < 0)
+        return r;
+    if (renameat(dirfd, RECORD_STAGE, dirfd, RECORD_FILE) < 0)
+        return error_sys(reterr, errno, "cannot write the record of the sandbox");
+    return 0;
+}
+
 int record_write(int dirfd, const struct record *record, const struct launch_job *job,
                  struct error *reterr)
 {
@@ -54,7 +72,7 @@ int record_write(int dirfd, const struct record *record, const struct launch_job
     buf_init(&b, RECORD_MAX);
     if (record_format(record, job, &b) < 0)
         return error_no_memory(reterr);
-    return fd_write_file_atomic(dirfd, RECORD_FILE, b.data, b.len, reterr);
+    return record_store(dirfd, &b, reterr);
 }
 
 /* "VERSION CONTROLLERS /path": the path is one of ours by its form, or the line is skipped. */

@@ -146,7 +146,7 @@ bool sandbox_reaped(struct keeper *k, pid_t pid, const siginfo_t *info)
 {
     for (struct sandbox *s = k->sandboxes; s; s = s->next) {
         if (s->attacher == pid) {
-            launch_attached(k, s, info->si_code == CLD_EXITED && info->si_status == 0);
+            launch_attached(s, info->si_code == CLD_EXITED && info->si_status == 0);
             return true;
         }
         if (s->pid == pid) {

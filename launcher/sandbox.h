@@ -38,6 +38,7 @@ struct sandbox {
     pid_t attacher;
     int launch_fd; /* our end while it starts */
     int64_t deadline_ms;
+    bool mapped, attached; /* the two orders of the launch: sent; may be sent */
     bool listeners_in, ready;
     int listeners[JOB_PORTS + 1];
     size_t listener_count;
@@ -62,7 +63,7 @@ struct sandbox {
 int launch_start(struct keeper *k, struct sandbox *s, struct error *reterr) must_check;
 void launch_watch(struct keeper *k, struct sandbox *s);
 /* The attacher ended. */
-void launch_attached(struct keeper *k, struct sandbox *s, bool ok);
+void launch_attached(struct sandbox *s, bool ok);
 
 /* sandbox.c */
 int sandbox_open(struct keeper *k, int job_fd, char *ret_id, struct error *reterr) must_check;
