@@ -46,6 +46,30 @@ NAMES = {number: name for name, number in TYPES.items()}
 JSON_TYPES = ("DISPLAY", "RESULT", "ERROR", "INPUT_REQUEST")
 FIELD_TYPES = ("WELCOME", "DROPPED", "REPORT", "END")
 
+# What the launcher leaves to init: three capabilities that only ambient keeps, and no way to more.
+CONFINE = """
+import ctypes, os, struct, sys
+libc, three = ctypes.CDLL(None, use_errno=True), 1 << 5 | 1 << 6 | 1 << 7
+def check(result):
+    assert result >= 0, os.strerror(ctypes.get_errno())
+def capset(effective, permitted, inheritable):
+    low = struct.pack("<III", *(caps & 0xffffffff for caps in (effective, permitted, inheritable)))
+    high = struct.pack("<III", *(caps >> 32 for caps in (effective, permitted, inheritable)))
+    check(libc.capset(struct.pack("<Ii", 0x20080522, 0), low + high))
+every = (1 << int(open("/proc/sys/kernel/cap_last_cap").read()) + 1) - 1
+os.setgroups([])
+every &= int([l for l in open("/proc/self/status") if l.startswith("CapPrm")][0].split()[1], 16)
+capset(every, every, three)
+check(libc.prctl(28, 3, 0, 0, 0))           # SECBIT_NOROOT, locked
+for cap in range(64):
+    libc.prctl(24, cap, 0, 0, 0)            # drop from the bounding set
+capset(three, three, three)
+for cap in (5, 6, 7):
+    check(libc.prctl(47, 2, cap, 0, 0))     # raise in the ambient set
+check(libc.prctl(38, 1, 0, 0, 0))           # no new privileges
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
 Fields = Iterable[tuple[str, Any]]
 
 
@@ -409,10 +433,8 @@ class Init:
                    "--writable", str(self.workspace)]
         options += [] if seccomp else ["--seccomp", "off"]
         options += [] if landlock else ["--landlock", "off"]
-        # What the launcher leaves: three capabilities, and no way to more.
-        command = ["unshare", "--pid", "--mount-proc", "--fork", "setpriv", "--no-new-privs",
-                   "--clear-groups", "--bounding-set=-all,+kill,+setuid,+setgid",
-                   "--inh-caps=-all"]
+        command = ["unshare", "--pid", "--mount-proc", "--fork", "/usr/bin/python3", "-I", "-S", "-c",
+                   CONFINE]
         self.process = subprocess.Popen(
             [*command, os.fspath(binary), *options], env=dict(environment or {}), close_fds=False,
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
