@@ -40,6 +40,10 @@ static int limit_set(__rlimit_resource_t what, rlim_t value, struct error *reter
     return 0;
 }
 
+/*
+ * More descriptors than the soft limit gives, no core that would hold the proxy's credentials, and
+ * nothing of what a relay never needs.
+ */
 static int limits_set(struct error *reterr)
 {
     int r;
@@ -51,6 +55,10 @@ static int limits_set(struct error *reterr)
     return limit_set(RLIMIT_MSGQUEUE, 0, reterr);
 }
 
+/*
+ * The keeper starts us with an id of our own, so there is usually nothing left to drop; this is for
+ * the case that it could not.
+ */
 static int privileges_drop(struct error *reterr)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -83,6 +91,7 @@ enum {
     LANDLOCK_SCOPE_ALL = 3, /* abstract sockets, signals */
 };
 
+/* Handles all that this ABI knows, and returns the size of the struct that it expects. */
 static size_t rules_for(int abi, struct landlock_rules *ret)
 {
     *ret = (struct landlock_rules){.fs = LANDLOCK_FS_ABI1};
@@ -127,6 +136,10 @@ static void paths_allow(int rules)
     }
 }
 
+/*
+ * Best effort: the filter and the own uid hold without it. TCP connections are not bound to ports,
+ * because the ports come later, with each sandbox.
+ */
 static void landlock_apply(void)
 {
     struct landlock_rules rules;
@@ -178,6 +191,10 @@ static const bool is_sanitized = false;
 #error "name this architecture here"
 #endif
 
+/*
+ * What the loop, getaddrinfo() with the modules of the name service switch, malloc and the end of a
+ * process use. Nothing starts a program or a thread, nothing names another process.
+ */
 static const int calls_allowed[] = {
     SYS_read,
     SYS_write,
@@ -272,6 +289,7 @@ static void filter_put(struct filter *f, struct sock_filter code)
         f->code[f->count++] = code;
 }
 
+/* Loads a word of struct seccomp_data; the jumps that follow compare with it. */
 static void filter_load(struct filter *f, size_t offset)
 {
     filter_put(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
@@ -303,6 +321,10 @@ static void filter_end(struct filter *f, unsigned short begin)
         f->code[begin - 1].jf = (uint8_t)(f->count - begin);
 }
 
+/*
+ * The low half of an argument. The kernel itself cuts the arguments that matter here to 32 bits, so
+ * what stands in the high half changes nothing.
+ */
 static void filter_load_arg(struct filter *f, int arg)
 {
     const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -336,6 +358,7 @@ static void filter_open(struct filter *f, int number, int arg)
     filter_end(f, begin);
 }
 
+/* The architecture comes first: numbers mean other calls in another one. */
 static void filter_build(struct filter *f)
 {
     filter_load(f, offsetof(struct seccomp_data, arch));

@@ -22,6 +22,10 @@ enum {
 
 /* ---- the end ---- */
 
+/*
+ * A client whose connection was accepted before it was refused must not take the end for an empty
+ * answer: with no time to linger, close() sends a reset.
+ */
 static void socket_reset(int fd)
 {
     const struct linger linger = {.l_onoff = 1, .l_linger = 0};
@@ -30,6 +34,7 @@ static void socket_reset(int fd)
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
 
+/* The one line of a connection. All its texts are ours or canonical names; log_line() escapes. */
 static void conn_log(const struct egress *e, const struct conn *c, const char *verdict,
                      const char *reason)
 {
@@ -47,6 +52,7 @@ static void conn_log(const struct egress *e, const struct conn *c, const char *v
              reason ? " reason=\"" : "", reason ? reason : "", reason ? "\"" : "");
 }
 
+/* Leaves the sandbox's list; the memory stays until the turn is over. */
 static void conn_unlink(struct conn *c)
 {
     if (c->prev)
@@ -137,6 +143,10 @@ static bool conn_pump(struct egress *e, struct conn *c, bool up)
     return false;
 }
 
+/*
+ * Both directions, each up to its limit for one turn. The connection is over when both ends have
+ * said so and everything is delivered.
+ */
 static void conn_relay_turn(struct egress *e, struct conn *c)
 {
     bool half = c->up.shut || c->down.shut;
@@ -157,6 +167,7 @@ void conn_relay(struct egress *e, struct conn *c)
     conn_relay_turn(e, c);
 }
 
+/* The list is taken first: who is still busy after this turn goes on a new one. */
 void conn_run_busy(struct egress *e)
 {
     struct conn *list = e->busy;
@@ -174,6 +185,7 @@ void conn_run_busy(struct egress *e)
 
 /* ---- events ---- */
 
+/* An error or a hang-up shows when it is read or written, with its own errno. */
 static void end_note(struct relay_end *end, uint32_t events)
 {
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
@@ -182,6 +194,10 @@ static void end_note(struct relay_end *end, uint32_t events)
         end->writable = true;
 }
 
+/*
+ * While the way to the server is being made only a reset counts: a client that has said all it has
+ * to say (RDHUP alone) still waits for its answer.
+ */
 static void client_ready(struct egress *e, struct watch *w, uint32_t events)
 {
     struct conn *c = WATCH_OWNER(w, struct conn, client);
@@ -273,6 +289,10 @@ static int dest_read(struct conn *c, uint16_t port)
     return 0;
 }
 
+/*
+ * Descriptors are shared out: however many sandboxes there are, each has its part, so one that
+ * opens all it may leaves the others theirs.
+ */
 static const char *conn_check(struct egress *e, struct conn *c, uint16_t port)
 {
     size_t share = MAX(egress_capacity(e) / e->sandbox_count, (size_t)SHARE_MIN);

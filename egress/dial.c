@@ -30,6 +30,7 @@ static void proxy_dial(struct egress *e, struct conn *c);
 
 /* ---- connecting ---- */
 
+/* Begins to connect to c->peer. TCP_NODELAY: a relay must not add its own waiting to the ends'. */
 static int server_socket(struct egress *e, struct conn *c, uint16_t port)
 {
     struct sockaddr_storage to;
@@ -113,6 +114,7 @@ static void refuse_addr(struct egress *e, struct conn *c, const struct addr *a, 
     conn_refuse(e, c, reason);
 }
 
+/* Servers on the host listen on one of the two, or on both. */
 static void dial_host(struct egress *e, struct conn *c)
 {
     try_add(c, &(struct addr){4, {127, 0, 0, 1}});
@@ -120,6 +122,10 @@ static void dial_host(struct egress *e, struct conn *c)
     dial_next(e, c, 0);
 }
 
+/*
+ * Checked in every case, also where a proxy will dial: it may stand in a network in which the
+ * address is reachable.
+ */
 static void dial_literal(struct egress *e, struct conn *c)
 {
     const char *class = addr_refusal(e, c, &c->dest);
@@ -136,6 +142,7 @@ static void dial_literal(struct egress *e, struct conn *c)
 
 /* ---- names ---- */
 
+/* Waits for a name, or goes on at once when it was resolved a moment ago. */
 static void name_lookup(struct egress *e, struct conn *c, const struct name *name)
 {
     int error;
@@ -180,6 +187,10 @@ static const struct addr *addrs_filter(const struct egress *e, struct conn *c,
     return refused;
 }
 
+/*
+ * Refused addresses are left out rather than refusing the name: some hosts publish their inner
+ * addresses beside the outer ones. They are told of only when nothing else is left.
+ */
 static void target_resolved(struct egress *e, struct conn *c, const struct lookup *l)
 {
     const char *class = NULL;
@@ -195,6 +206,7 @@ static void target_resolved(struct egress *e, struct conn *c, const struct looku
         resolve_failed(e, c, "the name", l->job.failure ? l->job.failure : EAI_NONAME);
 }
 
+/* The operator named the proxy, so wherever it lies is right. */
 static void proxy_resolved(struct egress *e, struct conn *c, const struct lookup *l)
 {
     for (size_t i = 0; i < l->job.count; i++)
@@ -269,6 +281,10 @@ static void proxy_answered(struct egress *e, struct conn *c, size_t length)
         conn_relay(e, c);
 }
 
+/*
+ * Reads until the headers end. Never more than the limit is read, so a proxy that goes on for ever
+ * finds its own socket full.
+ */
 static void proxy_read(struct egress *e, struct conn *c)
 {
     struct connect_reply reply;
@@ -298,6 +314,7 @@ static void proxy_read(struct egress *e, struct conn *c)
         proxy_answered(e, c, reply.length);
 }
 
+/* The TCP connection stands; behind a proxy the tunnel is still to be made. */
 static void server_connected(struct egress *e, struct conn *c)
 {
     int r;

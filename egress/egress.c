@@ -53,6 +53,10 @@ void watch_remove(struct egress *e, struct watch *w)
     watch_close(w);
 }
 
+/*
+ * Counted with the most that a connection can need, so that none ever fails half way for want of a
+ * descriptor.
+ */
 size_t egress_capacity(const struct egress *e)
 {
     size_t used = e->listener_count + FDS_RESERVED + (size_t)2 * RELAY_PIPES;
@@ -76,6 +80,10 @@ static void gone_send(struct egress *e, const char *id)
     watch_set(e, &e->control, full ? EPOLLOUT : EPOLLIN);
 }
 
+/*
+ * An ADD that cannot be served is told of in the log alone: its sandbox then has no network, which
+ * is the safe side.
+ */
 static void message_serve(struct egress *e, const struct egress_msg *msg, int *fds, size_t count)
 {
     struct sandbox *box;
@@ -95,6 +103,10 @@ static void message_serve(struct egress *e, const struct egress_msg *msg, int *f
     gone_send(e, msg->id);
 }
 
+/*
+ * One message at a time: what comes between two is served as well. The keeper is trusted more than
+ * anybody else here, but a message of another version must do no harm.
+ */
 static void control_ready(struct egress *e, struct watch *w, uint32_t events)
 {
     struct egress_msg msg;
@@ -130,6 +142,7 @@ static void resolved_ready(struct egress *e, struct watch *w, uint32_t events)
     lookup_collect(e);
 }
 
+/* Whoever still waits for a deadline asks for the next tick itself. */
 static void egress_tick(struct egress *e)
 {
     e->wake = CLOCK_FOREVER;
@@ -163,6 +176,7 @@ int egress_init(struct egress *e, int control_fd, struct error *reterr)
     return 0;
 }
 
+/* A watch that was closed earlier in this batch has no descriptor any more. */
 static void events_serve(struct egress *e, const struct epoll_event *events, int count)
 {
     for (int i = 0; i < count; i++) {

@@ -17,6 +17,7 @@ enum { LOG_LINE = 1024 };
 
 static unsigned long lost;
 
+/* A pipe that is ready takes a line whole, so this write does not block. */
 static void line_write(const char *line, size_t len)
 {
     ssize_t n;

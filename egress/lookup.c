@@ -16,6 +16,7 @@ enum {
     LOOKUP_FAILED_MS = 1000,
 };
 
+/* New ones are put in front, so the last is the one that waits longest. */
 static struct lookup *queued_find(const struct sandbox *box)
 {
     struct lookup *l = box->lookups, *oldest = NULL;
@@ -106,6 +107,10 @@ const struct lookup *lookup_get(struct egress *e, struct sandbox *box, const str
     return NULL;
 }
 
+/*
+ * A failure is kept too, shortly: a client that tries again at once must not cost a thread each
+ * time.
+ */
 static void lookup_finish(struct egress *e, struct lookup *l)
 {
     if (!l->box) {
@@ -131,6 +136,7 @@ void lookup_collect(struct egress *e)
     lookups_submit(e);
 }
 
+/* What a thread works on cannot be taken from it; it is freed when it comes back. */
 void lookup_drop_all(struct sandbox *box)
 {
     while (box->lookups) {

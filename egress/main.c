@@ -18,6 +18,7 @@
 
 enum { EXIT_BAD_START = 3, ARENAS = 2 };
 
+/* Without its seals, whoever holds the file could change it between the check and the use. */
 static int config_check_file(int fd, struct error *reterr)
 {
     const int need = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
@@ -42,6 +43,10 @@ static int config_read(int fd, struct egress_config *ret, struct error *reterr)
     return egress_config_check(ret, reterr);
 }
 
+/*
+ * The configuration holds the proxy's credentials: it is read once, wiped, and its file closed, so
+ * only the policy has them from then on.
+ */
 static int policy_load(struct policy *ret, struct error *reterr)
 {
     auto_free struct egress_config *config = calloc(1, sizeof(*config));
@@ -68,6 +73,7 @@ static int proxy_name_init(struct egress *e, struct error *reterr)
     return 0;
 }
 
+/* In the order that confine.h asks for. */
 static int egress_start(struct egress *e, struct error *reterr)
 {
     int r;

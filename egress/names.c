@@ -12,6 +12,7 @@
 
 enum { NAMES_ROOM_FIRST = 16 };
 
+/* The past second is empty, whatever the clock shows. */
 void names_init(struct names *n, uint32_t seed, uint32_t start)
 {
     *n = (struct names){.seed = seed, .start = start % NAMES_RANGE};
@@ -58,6 +59,7 @@ struct name *names_find(const struct names *n, const char *text)
     return *slot ? n->by_index[*slot - 1] : NULL;
 }
 
+/* Nothing is allocated before the first name: most sandboxes that run code never ask for one. */
 static int names_grow(struct names *n)
 {
     size_t room = n->room ? n->room * 2 : NAMES_ROOM_FIRST;

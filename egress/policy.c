@@ -40,6 +40,8 @@ static bool bypass_parse(char *text, struct policy_bypass *ret)
     return !slash && host_parse(text, strlen(text), ret->host) == 0;
 }
 
+/* Commas and spaces separate. What cannot be read matches nothing, so it still goes to the proxy.
+ */
 static void no_proxy_parse(struct policy *p, const char *list)
 {
     while (*list) {
@@ -90,6 +92,7 @@ static bool rules_have(const struct addr_rule *rules, size_t count, const struct
     return false;
 }
 
+/* An address is on the list only by itself: what a listed name resolves to is not asked here. */
 static bool is_listed(const struct policy *p, const struct target *t)
 {
     return rules_have(p->list, p->list_count, t, t->name ? NULL : t->addr);
@@ -111,6 +114,7 @@ static bool host_is_allowed(const struct policy *p, uint16_t port)
     return false;
 }
 
+/* As curl reads NO_PROXY: a name stands for itself and all below it. */
 static bool is_bypassed(const struct policy *p, const struct target *t)
 {
     for (size_t i = 0; i < p->bypass_count; i++) {
@@ -178,6 +182,7 @@ static enum route route_name(const struct policy *p, const struct target *t,
     return ROUTE_PROXY;
 }
 
+/* An inner address that a rule opens is nothing that a proxy outside could dial. */
 static enum route route_addr(const struct policy *p, const struct target *t)
 {
     if (!p->proxy.used || is_bypassed(p, t) || addr_classify(t->addr) != ADDR_PUBLIC)
@@ -209,6 +214,10 @@ static bool class_needs_address(enum addr_class class)
     return class == ADDR_METADATA || class == ADDR_LINK_LOCAL;
 }
 
+/*
+ * Rules with an address and rules with a name are asked apart: an address in a rule was written by
+ * the operator, but what a name resolves to is up to whoever runs its zone.
+ */
 const char *policy_check(const struct policy *p, const struct target *t, const struct addr *a)
 {
     enum addr_class class = addr_classify(a);

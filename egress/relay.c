@@ -32,6 +32,7 @@ static int pipe_get(struct flow *f, struct pipe_pool *pool)
     return 0;
 }
 
+/* Only an empty pipe may serve another connection. */
 static void pipe_put(struct flow *f, struct pipe_pool *pool)
 {
     if (f->pipe.read_fd < 0)
@@ -51,6 +52,7 @@ void flow_done(struct flow *f, struct pipe_pool *pool)
     f->held = 0;
 }
 
+/* A pipe takes the few bytes whole; they then wait there like any others. */
 int flow_prime(struct flow *f, struct pipe_pool *pool, const void *data, size_t len)
 {
     ssize_t n;
@@ -103,6 +105,7 @@ static int flow_drain(struct flow *f, struct relay_end *to)
     return 0;
 }
 
+/* One splice, in whichever half the bytes are waiting. */
 static int flow_step(struct flow *f, struct pipe_pool *pool, struct relay_end *from,
                      struct relay_end *to, struct flow_result *ret)
 {

@@ -15,6 +15,10 @@
 
 enum { RESOLVER_STACK = 512 * 1024 };
 
+/*
+ * AI_ADDRCONFIG: no AAAA records where the host has no IPv6, since dialling them would only take
+ * time.
+ */
 static void job_run(struct resolver_job *job)
 {
     const struct addrinfo hints = {
@@ -80,6 +84,7 @@ static int threads_start(struct resolver *r, const pthread_attr_t *attr)
     return 0;
 }
 
+/* Signals are the main thread's: a SIGTERM must end the process, not wake a resolver. */
 int resolver_init(struct resolver *r, struct error *reterr)
 {
     pthread_attr_t attr;

@@ -42,6 +42,7 @@ static void accept_pause(struct egress *e, struct sandbox *box)
     egress_wake(e, box->accept_at);
 }
 
+/* Takes a few, then lets the others have their turn; epoll comes back to what is left. */
 static void listener_ready(struct egress *e, struct watch *w, uint32_t events)
 {
     struct listener *l = WATCH_OWNER(w, struct listener, watch);
@@ -134,6 +135,7 @@ static void stub_serve(struct egress *e, struct sandbox *box, const uint8_t *dat
                   (const struct sockaddr *)from, from_len);
 }
 
+/* A flood fills the socket's buffer in the kernel, and costs us only what the bucket gives. */
 static void dns_ready(struct egress *e, struct watch *w, uint32_t events)
 {
     struct sandbox *box = WATCH_OWNER(w, struct sandbox, dns);
@@ -185,6 +187,10 @@ static int option_get(int fd, int option)
     return getsockopt(fd, SOL_SOCKET, option, &value, &len) < 0 ? -1 : value;
 }
 
+/*
+ * O_NONBLOCK belongs to the socket and not to the descriptor, so the keeper's copy gets it too; it
+ * never accepts.
+ */
 static int socket_check(int fd, int type, struct error *reterr)
 {
     int domain = option_get(fd, SO_DOMAIN);
@@ -217,6 +223,7 @@ static int add_check(const struct egress *e, const struct egress_msg *msg, const
     return 0;
 }
 
+/* Hash seed and first address are random: see names.h. */
 static struct sandbox *sandbox_new(const struct egress *e, const struct egress_msg *msg)
 {
     const struct limits *l = &e->limits;
@@ -238,6 +245,7 @@ static struct sandbox *sandbox_new(const struct egress *e, const struct egress_m
     return box;
 }
 
+/* Takes every descriptor over, also after a failure, so that removing the sandbox closes them. */
 static int sockets_watch(struct egress *e, struct sandbox *box, const struct egress_msg *msg,
                          int *fds)
 {

@@ -242,11 +242,14 @@ static const char *env_find(char **env, const char *name)
     return NULL;
 }
 
-/* execvpe() would hand a script without an interpreter line to a shell. */
+/*
+ * execvpe() would hand a script without an interpreter line to a shell. The request's PATH begins
+ * with directories that user code can write: what it puts there must not become the next kernel.
+ */
 static int step_exec(struct child *c)
 {
     char **argv = c->spec->argv, **env = c->spec->env, file[4096];
-    const char *dirs = env_find(env, "PATH");
+    const char *dirs = c->spec->fds[PROCESS_FDS - 1] >= 0 ? NULL : env_find(env, "PATH");
     int worst = ENOENT;
 
     if (strchr(argv[0], '/'))

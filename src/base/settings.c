@@ -26,7 +26,7 @@ enum { SETTINGS_ARENA = 256 * 1024, ENV_FILE_MAX = 64 * 1024, ENV_FILE_LINES = 5
 static const struct setting_entry settings_table[] = {
     STRING("SANDBOX_ENGINE", engine, "auto", NULL, "auto or native"),
     STRING("SANDBOX_STATE_DIR", state_dir, "", NULL,
-           "keys, run directories, images; empty: $XDG_STATE_HOME/sandbox-agent, for root "
+           "run directories, images; empty: $XDG_STATE_HOME/sandbox-agent, root: "
            "/var/lib/sandbox-agent"),
     STRING("SANDBOX_IMAGE_DIR", image_dir, "", NULL,
            "images; empty: images/ in the state directory"),
@@ -54,8 +54,7 @@ static const struct setting_entry settings_table[] = {
     BOOL("CONTAINER_NETWORK_ENABLED", network_enabled, "true",
          "false: no session has a network, installs included"),
     INT("CONTAINER_ORPHAN_MIN_AGE_SECONDS", orphan_min_age_s, "300", 0, 86400,
-        "kept for compatibility; what is left by a dead process is known by its lock, not by its "
-        "age"),
+        "without effect: what a dead process left is known by its lock, not by its age"),
     INT("SESSION_IDLE_TTL_SECONDS", idle_ttl_s, "1800", 1, 31536000,
         "a session ends after so long without a call"),
     INT("SESSION_MAX_LIFETIME_SECONDS", max_lifetime_s, "7200", 1, 31536000,

@@ -53,32 +53,52 @@ static const char *const ca_names[] = {
 static const char *const thread_names[] = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS",
                                            "MKL_NUM_THREADS"};
 
-static int env_add(struct buf *ret, const char *name, const char *value)
+/* Whether the caller sets this variable (NAME or NAME=value) itself. Of two entries with one name
+ * programs read the first, so ours must not be there then. */
+static bool env_is_given(const char *const *env, const char *entry)
+{
+    size_t len = strcspn(entry, "=");
+
+    for (; env && *env; env++) {
+        if (strncmp(*env, entry, len) == 0 && (*env)[len] == '=')
+            return true;
+    }
+    return false;
+}
+
+/* Adds NAME=value unless the caller has it. */
+static int entry_add(const struct session_options *o, struct buf *ret, const char *entry)
+{
+    return env_is_given(o->env, entry) ? 0 : fields_add_str(ret, "env", entry);
+}
+
+static int env_add(const struct session_options *o, struct buf *ret, const char *name,
+                   const char *value)
 {
     auto_buf struct buf text;
 
     buf_init(&text, ENV_MAX_BYTES);
     if (buf_printf(&text, "%s=%s", name, value) < 0)
         return -1;
-    return fields_add(ret, "env", text.data, text.len);
+    return entry_add(o, ret, text.data);
 }
 
-static int ca_add(struct buf *ret)
+static int ca_add(const struct session_options *o, struct buf *ret)
 {
     for (size_t i = 0; i < ARRAY_LEN(ca_names); i++) {
-        if (env_add(ret, ca_names[i], CA_FILE) < 0)
+        if (env_add(o, ret, ca_names[i], CA_FILE) < 0)
             return -1;
     }
     return 0;
 }
 
-static int indexes_add(const struct settings *s, struct buf *ret)
+static int indexes_add(const struct settings *s, const struct session_options *o, struct buf *ret)
 {
-    if (s->pip_index[0] && env_add(ret, "PIP_INDEX_URL", s->pip_index) < 0)
+    if (s->pip_index[0] && env_add(o, ret, "PIP_INDEX_URL", s->pip_index) < 0)
         return -1;
-    if (s->npm_registry[0] && env_add(ret, "NPM_CONFIG_REGISTRY", s->npm_registry) < 0)
+    if (s->npm_registry[0] && env_add(o, ret, "NPM_CONFIG_REGISTRY", s->npm_registry) < 0)
         return -1;
-    return s->cran[0] ? env_add(ret, "SANDBOX_CRAN", s->cran) : 0;
+    return s->cran[0] ? env_add(o, ret, "SANDBOX_CRAN", s->cran) : 0;
 }
 
 /* More threads than the CPU quota only cost: one per whole core. */
@@ -90,7 +110,7 @@ static int threads_add(const struct settings *s, const struct session_options *o
 
     snprintf(text, sizeof(text), "%lld", (long long)threads);
     for (size_t i = 0; i < ARRAY_LEN(thread_names); i++) {
-        if (env_add(ret, thread_names[i], text) < 0)
+        if (env_add(o, ret, thread_names[i], text) < 0)
             return -1;
     }
     return 0;
@@ -109,13 +129,16 @@ static bool env_name_check(const char *entry)
 
 static int caller_add(const struct session_options *o, struct buf *ret, struct error *reterr)
 {
-    size_t count = 0;
+    size_t count = 0, bytes = 0;
 
     for (const char *const *e = o->env; e && *e; e++) {
         if (!env_name_check(*e))
             return error_set(reterr, ERR_INVALID, "'%.40s' is no NAME=value for the environment",
                              *e);
-        if (++count > ENV_MAX_COUNT || fields_add(ret, "env", *e, strlen(*e)) < 0)
+        if (env_is_given(e + 1, *e))
+            continue; /* the last one counts */
+        bytes += strlen(*e);
+        if (++count > ENV_MAX_COUNT || bytes > ENV_MAX_BYTES || fields_add_str(ret, "env", *e) < 0)
             return error_set(reterr, ERR_LIMIT, "the environment is above %d variables or %d KiB",
                              ENV_MAX_COUNT, ENV_MAX_BYTES / 1024);
     }
@@ -126,10 +149,10 @@ int environment_fields(const struct settings *s, const struct session_options *o
                        struct buf *ret, struct error *reterr)
 {
     for (size_t i = 0; i < ARRAY_LEN(fixed_env); i++) {
-        if (fields_add(ret, "env", fixed_env[i], strlen(fixed_env[i])) < 0)
+        if (entry_add(o, ret, fixed_env[i]) < 0)
             return error_no_memory(reterr);
     }
-    if ((has_ca && ca_add(ret) < 0) || indexes_add(s, ret) < 0 || threads_add(s, o, ret) < 0)
+    if ((has_ca && ca_add(o, ret) < 0) || indexes_add(s, o, ret) < 0 || threads_add(s, o, ret) < 0)
         return error_no_memory(reterr);
     return caller_add(o, ret, reterr);
 }

@@ -103,19 +103,21 @@ void text_keep_feed(struct text_keep *t, const void *data, size_t len)
     }
 }
 
-/* Length of a control string (OSC, DCS and the like), which BEL or ESC and a byte ends. */
+/* Length of a control string (OSC, DCS and the like): BEL or ESC \ ends it, another ESC breaks it
+ * off. */
 static size_t string_length(const char *p, size_t len)
 {
     for (size_t i = 2; i < len; i++) {
         if (p[i] == 7)
             return i + 1;
         if (p[i] == ESC && i + 1 < len)
-            return i + 2;
+            return p[i + 1] == '\\' ? i + 2 : i;
     }
     return 0;
 }
 
-/* Length of the escape sequence at `p` (ESC first) by ECMA-48; 0 when its end is not there. */
+/* Length of the escape sequence at `p` (ESC first) by ECMA-48; 0 when its end is not there. A byte
+ * that may not be in one is not part of it. */
 static size_t escape_length(const char *p, size_t len)
 {
     size_t i = 1;
@@ -129,7 +131,9 @@ static size_t escape_length(const char *p, size_t len)
     i += p[1] == '[';
     while (i < len && (unsigned char)p[i] >= 0x20 && (unsigned char)p[i] < above)
         i++;
-    return i < len ? i + 1 : 0;
+    if (i == len)
+        return 0;
+    return (unsigned char)p[i] >= 0x20 && (unsigned char)p[i] < 0x7f ? i + 1 : i;
 }
 
 /* Where the head must end so that it holds no unfinished sequence. What is longer than any we know

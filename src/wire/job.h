@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fixed-size messages between daemon, keeper and egress (docs/PROTOCOL.md section 4). Everything
- * here crosses a privilege border: a receiver calls the *_check function on its own copy before it
- * reads a field.
+ * Fixed-size messages between daemon, keeper and egress (docs/PROTOCOL.md section 4). All of it
+ * crosses a privilege border: a receiver calls *_check on its own copy before it reads a field.
  */
 #pragma once
 
@@ -97,8 +96,7 @@ enum keeper_kind {
     KEEPER_ENDED, /* to every client, serial 0; or the answer to KEEPER_CLOSE */
     KEEPER_SANDBOX,
     KEEPER_DONE,
-    KEEPER_OOM, /* to every client, serial 0: the memory limit was hit; KEEPER_ENDED follows when
-                   init died of it */
+    KEEPER_OOM, /* to every client, serial 0: the memory limit was hit; ENDED may follow */
 };
 
 /* What a sandbox, or the host, does without. Names: degraded_name(). */
@@ -187,7 +185,6 @@ struct egress_config {
 int egress_config_check(const struct egress_config *config, struct error *reterr) must_check;
 
 /* ---- descriptors that the keeper and egress inherit ---- */
-
 enum keeper_fd {
     KEEPER_FD_DIR = 3,       /* instance directory */
     KEEPER_FD_LISTEN,        /* SEQPACKET listener, bound to keeper.sock in it */

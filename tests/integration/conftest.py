@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fixtures over the real program and the real library. They need root and the images (`sandbox-agent image build`)."""
+"""Fixtures over the real program and library; they need the images (`image build`)."""
 
 import os
 import subprocess
@@ -58,8 +58,16 @@ def agent(state_dir):
     """Runs the program: agent("run", "-c", "1") -> CompletedProcess with text output."""
 
     def call(*words, env=None, timeout=180, input=None, **options):
-        return subprocess.run([AGENT, *map(str, words)], capture_output=True, text=True, timeout=timeout,
-                              env={**os.environ, **(env or {})}, input=input,
-                              stdin=None if input is not None else subprocess.DEVNULL, check=False, **options)
+        return subprocess.run(
+            [AGENT, *map(str, words)],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env={**os.environ, **(env or {})},
+            input=input,
+            stdin=None if input is not None else subprocess.DEVNULL,
+            check=False,
+            **options,
+        )
 
     return call

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Field cases about output, text, names, plots and the languages' own ways; named after their numbers."""
+"""Field cases about output, text, names, plots and the languages; named after their numbers."""
 
 import base64
 import hashlib
@@ -69,12 +69,23 @@ def test_case_15_bytes_that_are_not_utf8(make):
     assert session.read("raw") == b"ok \xff\xfe caf\xe9\n"
     assert session.execute('import os; _ = os.write(1, b"\\xe4\\xb8")')["status"] == "ok"
     assert session.execute('_ = os.write(1, b"\\xad\\n")')["status"] == "ok"
-    result = session.execute('import time\n_ = os.write(1, b"\\xe4\\xb8"); time.sleep(0.1); _ = os.write(1, b"\\xad\\n")')
+    result = session.execute(
+        'import time\n_ = os.write(1, b"\\xe4\\xb8"); time.sleep(0.1); _ = os.write(1, b"\\xad\\n")'
+    )
     assert result["stdout"] == "中\n"
 
 
-NAMES = ["販売データ_今週.csv", "販売データ_先週.csv", "Générer – suite.js", "a b'c\"d$e.txt", "-rf",
-         "ｅ.txt", "e.txt", "\u00e9.txt", "e\u0301.txt"]
+NAMES = [
+    "販売データ_今週.csv",
+    "販売データ_先週.csv",
+    "Générer – suite.js",
+    "a b'c\"d$e.txt",
+    "-rf",
+    "ｅ.txt",
+    "e.txt",
+    "\u00e9.txt",
+    "e\u0301.txt",
+]
 
 
 def test_case_17_names_stay_different_and_whole(make):
@@ -85,8 +96,10 @@ def test_case_17_names_stay_different_and_whole(make):
     for i, name in enumerate(NAMES):
         assert session.read(name) == f"file {i}\n".encode()
         assert text(session.execute(f"open({name!r}).read()")) == repr(f"file {i}\n")
-    for language, code in (("node", "require('fs').readFileSync('販売データ_今週.csv','utf8')"),
-                           ("r", 'readLines("販売データ_今週.csv")')):
+    for language, code in (
+        ("node", "require('fs').readFileSync('販売データ_今週.csv','utf8')"),
+        ("r", 'readLines("販売データ_今週.csv")'),
+    ):
         other = make(language)
         other.write(NAMES[0], b"ok\n")
         assert "ok" in text(other.execute(code))
@@ -106,15 +119,19 @@ def test_case_20_plot_labels(make):
         "with warnings.catch_warnings(record=True) as w:\n"
         '    warnings.simplefilter("always")\n'
         '    plt.title("季度 売上 분기 مبيعات बिक्री"); _ = plt.plot([1,3,2]); plt.show()\n'
-        'print([str(m.message) for m in w if "Glyph" in str(m.message)])')
+        'print([str(m.message) for m in w if "Glyph" in str(m.message)])'
+    )
     assert result["stdout"] == "[]\n", result
     assert [d["type"] for d in result["display_outputs"]] == ["image/png"]
     assert base64.b64decode(result["display_outputs"][0]["data"]).startswith(b"\x89PNG")
 
 
 def test_case_23_plotly_without_chrome(make):
-    result = make().execute("import plotly.graph_objects as go\n"
-                            'f = go.Figure(go.Bar(x=["a","b"], y=[1,2]))\nf.show()\nf', timeout=60)
+    result = make().execute(
+        "import plotly.graph_objects as go\n"
+        'f = go.Figure(go.Bar(x=["a","b"], y=[1,2]))\nf.show()\nf',
+        timeout=60,
+    )
     assert result["status"] == "ok", result
     types = [d["type"] for d in result["display_outputs"]] + list(result["result"] or {})
     assert "application/vnd.plotly.v1+json" in types or "text/html" in types
@@ -123,20 +140,29 @@ def test_case_23_plotly_without_chrome(make):
 
 def test_case_24_asyncio_works(make):
     session = make()
-    session.execute("import asyncio\nasync def main():\n    await asyncio.sleep(0.01)\n    return 5")
-    for code in ("asyncio.run(main())", "asyncio.get_event_loop().run_until_complete(main())",
-                 "await main()", "main()", "asyncio.run(main())"):
+    session.execute(
+        "import asyncio\nasync def main():\n    await asyncio.sleep(0.01)\n    return 5"
+    )
+    for code in (
+        "asyncio.run(main())",
+        "asyncio.get_event_loop().run_until_complete(main())",
+        "await main()",
+        "main()",
+        "asyncio.run(main())",
+    ):
         assert text(session.execute(code)) == "5", code
 
 
 def test_case_26_imports_in_node(make):
     session = make("node", network="public", dependencies=[("nanoid", "5.0.9")])
     session.write("m.mjs", b"export const here = 7;\n")
-    for code, value in (('const { join } = await import("node:path"); join("a","b")', "'a/b'"),
-                        ('import fs from "node:fs"; fs.existsSync("/")', "true"),
-                        ('require("os").EOL', "'\\n'"),
-                        ('const { nanoid } = await import("nanoid"); nanoid().length', "21"),
-                        ('(await import("./m.mjs")).here', "7")):
+    for code, value in (
+        ('const { join } = await import("node:path"); join("a","b")', "'a/b'"),
+        ('import fs from "node:fs"; fs.existsSync("/")', "true"),
+        ('require("os").EOL', "'\\n'"),
+        ('const { nanoid } = await import("nanoid"); nanoid().length', "21"),
+        ('(await import("./m.mjs")).here', "7"),
+    ):
         assert text(session.execute(code)) == value, code
 
 
@@ -148,7 +174,10 @@ def test_case_28_no_leakage_and_redeclaration(make):
     a, b = make(), make(env={"OWN": "b"})
     a.execute("secret = 1; open('/tmp/canary', 'w').write('x'); open('f', 'w').write('x')")
     assert b.execute("secret")["error"]["type"] == "NameError"
-    assert b.terminal("ls -A /tmp /workspace /dev/shm; env | grep CANARY")["stdout"].count("canary") == 0
+    assert (
+        b.terminal("ls -A /tmp /workspace /dev/shm; env | grep CANARY")["stdout"].count("canary")
+        == 0
+    )
     assert [e["name"] for e in b.files("/workspace")] == []
     for _ in range(10):
         short = make("node")
@@ -173,12 +202,24 @@ SECRET = "a'b\"$(id)\n"
 
 
 def test_case_47_arguments_are_data(sa, make):
-    for bad in ("six; touch /tmp/pwn", "--index-url=http://evil", "../../etc", "-r/etc/passwd",
-                "git+ssh://x", "file:..", 'x");system("id', "six[extra]"):
+    for bad in (
+        "six; touch /tmp/pwn",
+        "--index-url=http://evil",
+        "../../etc",
+        "-r/etc/passwd",
+        "git+ssh://x",
+        "file:..",
+        'x");system("id',
+        "six[extra]",
+    ):
         with pytest.raises(sa_module.Error) as e:
             sa.create(dependencies=[bad])
         assert e.value.name == "INVALID", bad
-    for language, version in (("python", "1.0 --index-url=http://x"), ("node", "file:/"), ("r", "1;2")):
+    for language, version in (
+        ("python", "1.0 --index-url=http://x"),
+        ("node", "file:/"),
+        ("r", "1;2"),
+    ):
         with pytest.raises(sa_module.Error) as e:
             sa.create(language, dependencies=[("six", version)])
         assert e.value.name == "INVALID"
@@ -188,9 +229,11 @@ def test_case_47_arguments_are_data(sa, make):
         sa.create("python --version")
     assert not os.path.exists("/tmp/pwn")
     want = SECRET.encode().hex()
-    for language, code in (("python", "import os; os.environb[b'V'].hex()"),
-                           ("node", "Buffer.from(process.env.V).toString('hex')"),
-                           ("r", "paste(as.character(charToRaw(Sys.getenv('V'))), collapse='')")):
+    for language, code in (
+        ("python", "import os; os.environb[b'V'].hex()"),
+        ("node", "Buffer.from(process.env.V).toString('hex')"),
+        ("r", "paste(as.character(charToRaw(Sys.getenv('V'))), collapse='')"),
+    ):
         session = make(language, env={"V": SECRET})
         assert want in text(session.execute(code))
         assert session.terminal("printf %s \"$V\" | od -An -tx1 | tr -d ' \\n'")["stdout"] == want
@@ -212,12 +255,22 @@ def test_case_61_magics_warnings_and_r_messages(make):
     assert result["error"]["type"] == "simpleError" and "g(1)" in json.dumps(result["error"])
 
 
-@pytest.mark.parametrize("language,code", [
-    ("python", "from IPython.display import display, HTML\n"
-               "for i in range(1000):\n    print(i)\n    display(HTML(str(i)))"),
-    ("node", "for (let i = 0; i < 1000; i++) { console.log(i); display(String(i)); }"),
-    ("r", "for (i in 0:999) { cat(i, '\\n', sep=''); sandbox_display('text/html', as.character(i)) }"),
-])
+@pytest.mark.parametrize(
+    "language,code",
+    [
+        (
+            "python",
+            "from IPython.display import display, HTML\n"
+            "for i in range(1000):\n    print(i)\n    display(HTML(str(i)))",
+        ),
+        ("node", "for (let i = 0; i < 1000; i++) { console.log(i); display(String(i)); }"),
+        (
+            "r",
+            "for (i in 0:999) { cat(i, '\\n', sep='')\n"
+            "  sandbox_display('text/html', as.character(i)) }",
+        ),
+    ],
+)
 def test_order_of_output_and_displays_is_exact(make, language, code):
     events, out = [], b""
     run = make(language).run(code, timeout=120)

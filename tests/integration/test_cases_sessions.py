@@ -29,7 +29,10 @@ def test_case_01_state_lives_in_the_session(make, sa):
 
 
 OOM = {
-    "python": ("keep = 7", "blob = bytearray(3 * 1024**3); blob[::4096] = b'x' * len(blob[::4096])"),
+    "python": (
+        "keep = 7",
+        "blob = bytearray(3 * 1024**3); blob[::4096] = b'x' * len(blob[::4096])",
+    ),
     "node": ("globalThis.keep = 7", "const a=[]; for(;;) a.push(Buffer.alloc(1<<20, 1))"),
     "r": ("keep <- 7", "x <- lapply(1:4000, function(i) raw(1e6)+as.raw(1))"),
 }
@@ -55,14 +58,19 @@ def test_case_02_oom_is_named(make, language):
 def test_case_04_large_import_does_not_break_the_stream(make):
     session = make()
     for _ in range(50):
-        result = session.execute("import pandas as pd, matplotlib.pyplot as plt\n"
-                                 'print(pd.DataFrame({"q":[1,2]}).to_string())')
+        result = session.execute(
+            "import pandas as pd, matplotlib.pyplot as plt\n"
+            'print(pd.DataFrame({"q":[1,2]}).to_string())'
+        )
         assert result["status"] == "ok" and result["stdout"].split() == ["q", "0", "1", "1", "2"]
 
 
 LOOPS = {
-    "python": ('import time\nmark = "here"\nprint("before", flush=True)\nwhile True: time.sleep(0.05)',
-               "mark", "'here'"),
+    "python": (
+        'import time\nmark = "here"\nprint("before", flush=True)\nwhile True: time.sleep(0.05)',
+        "mark",
+        "'here'",
+    ),
     "node": ('globalThis.mark = 1; console.log("before"); while(true){}', "mark", "1"),
     "r": ('mark <- 1; cat("before\\n"); repeat {}', "mark", "[1] 1"),
 }
@@ -92,8 +100,11 @@ def test_case_07_a_plot_before_the_timeout_is_delivered(make):
 
 def test_case_07_code_that_swallows_interrupts_costs_the_state_only(make):
     session = make()
-    result = session.execute("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-                             "print('x', flush=True)\nwhile True: pass", timeout=1)
+    result = session.execute(
+        "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "print('x', flush=True)\nwhile True: pass",
+        timeout=1,
+    )
     assert (result["status"], result["state"], result["stdout"]) == ("timeout", "lost", "x\n")
     assert text(session.execute("1 + 1")) == "2"
 
@@ -134,19 +145,25 @@ def test_case_54_exits_and_crashes_are_told_apart(make, code):
 
 
 def test_case_57_input_without_a_client_is_an_immediate_error(make):
-    for language, code in (("python", 'input("name? ")'), ("r", 'readline("name? ")'),
-                           ("node", 'prompt("name? ")')):
+    for language, code in (
+        ("python", 'input("name? ")'),
+        ("r", 'readline("name? ")'),
+        ("node", 'prompt("name? ")'),
+    ):
         start = time.monotonic()
         result = make(language).execute(code, timeout=20)
         assert result["status"] == "error", (language, result)
         assert time.monotonic() - start < 5
 
 
-@pytest.mark.parametrize("language,code,value", [
-    ("python", 'x = input("name? ")\nx', "'Ann'"),
-    ("r", 'x <- readline("name? ")\nx', '[1] "Ann"'),
-    ("node", 'prompt("name? ")', "'Ann'"),
-])
+@pytest.mark.parametrize(
+    "language,code,value",
+    [
+        ("python", 'x = input("name? ")\nx', "'Ann'"),
+        ("r", 'x <- readline("name? ")\nx', '[1] "Ann"'),
+        ("node", 'prompt("name? ")', "'Ann'"),
+    ],
+)
 def test_case_57_input_with_a_client(make, language, code, value):
     run = make(language).run(code, answers_input=True)
     for kind, data in run:
@@ -161,8 +178,10 @@ def test_case_62_fork_bombs(make):
     quiet = make()
     bomb = make(pids=64)
     start = time.monotonic()
-    bomb.write("bomb.py", b"import os\nwhile True:\n    try:\n        os.fork()\n"
-                          b"    except OSError:\n        pass\n")
+    bomb.write(
+        "bomb.py",
+        b"import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n",
+    )
     result = bomb.terminal("python3 bomb.py & sleep 2; true", timeout=20)
     assert result["cause"] == "pids", result
     assert result["status"] == "error" and "64" in result["message"]
@@ -204,7 +223,11 @@ def test_case_41_limits_are_answers(state_dir, monkeypatch):
 
 
 def test_case_30_memory_limit_is_no_address_space_limit(make):
-    assert text(make("python", memory_bytes=512 * MIB).execute("import numpy as np; np.ones(10).sum()")) \
+    assert (
+        text(
+            make("python", memory_bytes=512 * MIB).execute("import numpy as np; np.ones(10).sum()")
+        )
         == "np.float64(10.0)"
+    )
     assert text(make("node", memory_bytes=512 * MIB).execute("1+1")) == "2"
     assert text(make("r", memory_bytes=512 * MIB).execute("library(stats); 1")) == "[1] 1"

@@ -14,8 +14,11 @@ import pytest
 import sa as sa_module
 
 ROOT = Path(__file__).resolve().parents[2]
-LANGUAGES = {"python": ("x = 41", "x + 1", "42"), "node": ("const x = 41", "x + 1", "42"),
-             "r": ("x <- 41", "x + 1", "[1] 42")}
+LANGUAGES = {
+    "python": ("x = 41", "x + 1", "42"),
+    "node": ("const x = 41", "x + 1", "42"),
+    "r": ("x <- 41", "x + 1", "[1] 42"),
+}
 
 
 class Owner:
@@ -23,9 +26,12 @@ class Owner:
 
     def __init__(self, state, instance, *flags, **env):
         self.process = subprocess.Popen(
-            [sys.executable, ROOT / "tests/lib/owner.py", instance, *flags], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "SANDBOX_STATE_DIR": str(state), **env})
+            [sys.executable, ROOT / "tests/lib/owner.py", instance, *flags],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "SANDBOX_STATE_DIR": str(state), **env},
+        )
         assert json.loads(self.process.stdout.readline()) == {"ready": True}
 
     def ask(self, do, **query):
@@ -90,7 +96,10 @@ def test_case_31_a_killed_owner_leaves_nothing_after_the_lease(state):
     # and the next one starts on clean ground
     again = Owner(state, "gone")
     assert again.ask("list") == {"sessions": []}
-    assert again.ask("execute", id=again.ask("create")["id"], code="1 + 1")["result"]["text/plain"] == "2"
+    assert (
+        again.ask("execute", id=again.ask("create")["id"], code="1 + 1")["result"]["text/plain"]
+        == "2"
+    )
     again.close()
 
 
@@ -99,8 +108,12 @@ def test_a_new_owner_adopts_state_and_pending_output(state):
     ids = {language: first.ask("create", language=language)["id"] for language in LANGUAGES}
     for language, i in ids.items():
         first.ask("execute", id=i, code=LANGUAGES[language][0])
-    first.ask("start", id=ids["python"], code="import time\nfor i in range(20):\n"
-                                              "    print('line', i, flush=True); time.sleep(0.1)\ni")
+    first.ask(
+        "start",
+        id=ids["python"],
+        code="import time\nfor i in range(20):\n"
+        "    print('line', i, flush=True); time.sleep(0.1)\ni",
+    )
     time.sleep(0.5)
     first.kill()
     second = Owner(state, "adopt")
@@ -111,8 +124,10 @@ def test_a_new_owner_adopts_state_and_pending_output(state):
     assert result["stdout"] == "".join(f"line {i}\n" for i in range(20))
     assert second.ask("adopted", id=ids["python"]) is None
     for language, i in ids.items():
-        assert second.ask("execute", id=i, code=LANGUAGES[language][1])["result"]["text/plain"] \
+        assert (
+            second.ask("execute", id=i, code=LANGUAGES[language][1])["result"]["text/plain"]
             == LANGUAGES[language][2]
+        )
     second.close()
     assert wait_gone(state, list(ids.values()), 5) == []
 
@@ -144,9 +159,12 @@ def test_sto_02_killed_while_recovering_twice(state):
     owner.ask("execute", id=i, code="x = 5")
     owner.kill()
     for delay in (0.01, 0.05):
-        process = subprocess.Popen([sys.executable, ROOT / "tests/lib/owner.py", "twice"],
-                                   stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                   env={**os.environ, "SANDBOX_STATE_DIR": str(state)})
+        process = subprocess.Popen(
+            [sys.executable, ROOT / "tests/lib/owner.py", "twice"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "SANDBOX_STATE_DIR": str(state)},
+        )
         time.sleep(delay)
         process.kill()
         process.wait()
@@ -190,10 +208,18 @@ def test_sto_05_sessions_outlive_the_thread_that_made_them(sa):
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_run_ends_in_order_on_signals(state, signum):
-    process = subprocess.Popen([str(sa_module.BUILD / "sandbox-agent"), "run", "-c",
-                                "import time; print('up', flush=True); time.sleep(100)"],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env={**os.environ, "SANDBOX_STATE_DIR": str(state)})
+    process = subprocess.Popen(
+        [
+            str(sa_module.BUILD / "sandbox-agent"),
+            "run",
+            "-c",
+            "import time; print('up', flush=True); time.sleep(100)",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "SANDBOX_STATE_DIR": str(state)},
+    )
     assert process.stdout.readline() == "up\n"
     process.send_signal(signum)
     assert process.wait(timeout=15) == 1
@@ -211,8 +237,13 @@ def test_idle_and_old_sessions_are_collected_but_never_a_busy_one(state, monkeyp
 
 
 def test_owners_past_the_limit_are_evicted_least_recently_used_first(state):
-    owner = Owner(state, "evict", SESSION_MAX_ACTIVE_THREADS="2", SESSION_GC_INTERVAL_SECONDS="1",
-                  CONTAINER_MAX_SESSIONS="10")
+    owner = Owner(
+        state,
+        "evict",
+        SESSION_MAX_ACTIVE_THREADS="2",
+        SESSION_GC_INTERVAL_SECONDS="1",
+        CONTAINER_MAX_SESSIONS="10",
+    )
     ids = []
     for name in "abc":
         ids.append(owner.ask("create", options={"owner": name})["id"])

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A process that owns sessions and can be killed: reads JSON commands from stdin, answers one line each.
+"""A process that owns sessions and can be killed: JSON commands on stdin, one line of answer each.
 
     {"do": "create", "language": "python"}          -> {"id": ...}
     {"do": "execute", "id": ..., "code": ...}       -> the result object
-    {"do": "start", "id": ..., "code": ..., "timeout": s} -> {} (the run goes on)
+    {"do": "start", "id": ..., "code": ...}         -> {} (the run goes on)
     {"do": "list"}                                  -> {"sessions": [...]}
-    {"do": "adopted", "id": ...}                    -> the result object of the next adopted run, or null
+    {"do": "adopted", "id": ...}                    -> the result of the next adopted run, or null
     {"do": "close"}                                 -> {}
 
 Arguments: instance name, and "keep" to leave the sessions at the end.
@@ -28,13 +28,18 @@ def adopted(request):
 
 def start(request):
     """Start a run and leave it."""
-    runs.append(library.session(request["id"]).run(request["code"], kind=request.get("kind", "code"),
-                                                   timeout=request.get("timeout", 60)))
+    runs.append(
+        library.session(request["id"]).run(
+            request["code"], kind=request.get("kind", "code"), timeout=request.get("timeout", 60)
+        )
+    )
     return {}
 
 
 COMMANDS = {
-    "create": lambda q: {"id": library.create(q.get("language", "python"), **q.get("options", {})).id},
+    "create": lambda q: {
+        "id": library.create(q.get("language", "python"), **q.get("options", {})).id
+    },
     "execute": lambda q: library.session(q["id"]).execute(q["code"], q.get("timeout", 60)),
     "start": start,
     "list": lambda q: {"sessions": library.list()},

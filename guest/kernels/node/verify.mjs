@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Exits 0 if every NAME or NAME@VERSION of the arguments has a package in /workspace/node_modules, of that version if
-// the version is a plain one.
+// Exits 0 if every NAME or NAME@VERSION of the arguments has a package in
+// /workspace/node_modules, of that version if the version is a plain one.
 import { readFileSync } from 'node:fs';
 
 let failed = false;

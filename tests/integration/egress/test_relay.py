@@ -186,16 +186,16 @@ def test_a_sandbox_has_its_number_of_connections(start, world):
 
 def test_new_connections_have_a_rate(start, world):
     world.serve(PUBLIC, 80, say(b"x"))
-    egress = start(limits="conn_rate=20,conn_burst=10")
+    egress = start(limits="conn_rate=5,conn_burst=10")
     with egress.sandbox() as box, egress.sandbox() as other:
         began = time.monotonic()
         socks = [box.connect(PUBLIC) for _ in range(30)]
         assert other.fetch(PUBLIC) == b"x"
-        assert time.monotonic() - began < 0.7, "another sandbox waits for nobody"
+        assert time.monotonic() - began < 2, "another sandbox waits for nobody"
         for sock in socks:
             assert read_all(sock) == b"x", "what is over the rate waits, and is served"
             sock.close()
-        assert time.monotonic() - began > 0.8
+        assert time.monotonic() - began > 3
 
 
 def test_names_that_never_resolve_hold_up_one_sandbox_only(start, world, scratch):
@@ -203,13 +203,13 @@ def test_names_that_never_resolve_hold_up_one_sandbox_only(start, world, scratch
     world.serve(PUBLIC, 80, say(b"x"))
     world.outside.ip("route add blackhole 203.0.113.4/32")
     egress = start(mounts={"/etc/resolv.conf": "nameserver 203.0.113.4\n",
-                           "/etc/hosts": f"{PUBLIC} good.test\n"}, limits="resolve_ms=1500")
+                           "/etc/hosts": f"{PUBLIC} good.test\n"}, limits="resolve_ms=4000")
     with egress.sandbox() as bad, egress.sandbox() as good:
         socks = [bad.dial(f"never-{n}.test") for n in range(15)]
         time.sleep(0.1)
         began = time.monotonic()
         assert good.fetch("good.test") == b"x"
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < 2
         for sock in socks:
             with pytest.raises(ConnectionResetError):
                 sock.recv(1)
@@ -235,7 +235,7 @@ def test_one_busy_connection_leaves_turns_to_others(start, world):
                 began = time.monotonic()
                 sock.sendall(b"ping")
                 assert sock.recv(10) == b"ping"
-                assert time.monotonic() - began < 0.5
+                assert time.monotonic() - began < 2
         stop.set()
         thread.join()
         busy.close()
@@ -277,11 +277,11 @@ def test_a_thousand_slow_clients(start, world):
     try:
         for box in boxes:
             egress.add(box)
-        socks = [box.connect(PUBLIC, timeout=20) for box in boxes for _ in range(250)]
+        socks = [box.connect(PUBLIC, timeout=60) for box in boxes for _ in range(250)]
         poll = select.poll()
         for sock in socks:
             poll.register(sock, select.POLLIN)
-        wait_until(lambda: len(poll.poll(0)) == 1000, 20)
+        wait_until(lambda: len(poll.poll(0)) == 1000, 60)
         time.sleep(2)
         rss, fds = egress.rss(), egress.fd_count()
         print(f"1000 slow clients: RSS {rss / MIB:.1f} MiB, {fds} descriptors")
@@ -289,11 +289,11 @@ def test_a_thousand_slow_clients(start, world):
         assert fds <= 1000 * 6 + 200
         began = time.monotonic()
         assert boxes[0].fetch(PUBLIC, 443) == b"ping"
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
         stop.set()
         for sock in socks:
             sock.close()
-        wait_until(lambda: egress.text.count("verdict=") >= 1001, 10)
+        wait_until(lambda: egress.text.count("verdict=") >= 1001, 30)
         assert egress.rss() <= 64 * MIB or is_sanitized()
         for box in boxes:
             egress.remove(box)

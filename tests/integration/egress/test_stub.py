@@ -126,7 +126,7 @@ def test_a_flood_of_one_sandbox_does_not_delay_another(start):
             loud.client.send(packet)
         began = time.monotonic()
         assert quiet.resolve("quiet.test")
-        assert time.monotonic() - began < 0.25
+        assert time.monotonic() - began < 1, "the flood itself lasts for two seconds and more"
 
 
 def test_sandboxes_have_tables_of_their_own(start):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Let the kernels be tested with the interpreters of the built images.
 
-$KERNEL_PYTHON, $KERNEL_NODE and $KERNEL_R name other interpreters. Where they are not set, and this is root with the images
-at hand, each becomes a script that enters a read-only view of its image and then is the interpreter: only exec, so that pid,
-process group and descriptors are as the harness made them.
+$KERNEL_PYTHON, $KERNEL_NODE and $KERNEL_R name other interpreters. Where they are not set, and this
+is root with the images at hand, each becomes a script that enters a read-only view of its image and
+then is the interpreter: only exec, so that pid, process group and descriptors are as the harness
+made them.
 """
 
 import atexit
@@ -36,12 +37,18 @@ exec unshare --mount --propagation private sh -ec '
 def image_roots():
     """Return {runtime: root} of the current images; empty without the program."""
     try:
-        listed = subprocess.run([AGENT, "image", "list", "--json"], capture_output=True, text=True, check=True)
+        listed = subprocess.run(
+            [AGENT, "image", "list", "--json"], capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return {}
     images = Path(os.environ.get("SANDBOX_IMAGE_DIR", "/var/lib/sandbox-agent/images"))
     rows = [json.loads(line) for line in listed.stdout.splitlines()]
-    return {r["runtime"]: images / r["runtime"] / r["name"] / "rootfs" for r in rows if r.get("current", True)}
+    return {
+        r["runtime"]: images / r["runtime"] / r["name"] / "rootfs"
+        for r in rows
+        if r.get("current", True)
+    }
 
 
 def wrap(scratch, runtime, root, program):

@@ -540,9 +540,11 @@ INTERRUPTED = [
 ]
 
 
-# A child dies of the signal itself, so without init's delay it is a race whether the cell is told first.
-@pytest.mark.parametrize("code,delay", [(code, delay) for code in INTERRUPTED for delay in (0.0, 0.15)
-                                        if delay or "execSync" not in code])
+# A child dies of the signal itself, so without init's delay it is a race who is told first.
+@pytest.mark.parametrize("code,delay", [
+    (code, delay) for code in INTERRUPTED for delay in (0.0, 0.15)
+    if delay or "execSync" not in code
+])
 def test_interrupt_keeps_the_state(start, code, delay):
     """Case 7."""
     kernel = start(sigint_delay=delay)

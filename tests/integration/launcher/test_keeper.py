@@ -112,6 +112,8 @@ def test_a_malformed_request_ends_the_connection_only(start, bare):
     before = len(os.listdir(f"/proc/{keeper.process.pid}/fd"))
     for _ in range(20):
         keeper.request(lib.INFO, fds=many[:1])
+    # The last one is answered before its descriptor is closed; the next answer is later.
+    keeper.request(lib.INFO)
     assert len(os.listdir(f"/proc/{keeper.process.pid}/fd")) == before
     for fd in many:
         os.close(fd)
