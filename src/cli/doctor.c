@@ -155,17 +155,21 @@ static const struct image_info *current_find(const struct image_info *list, size
     return NULL;
 }
 
-static void image_print(struct report *r, const char *runtime, const struct image_info *image)
+/* The record may be another user's; the image itself is what counts. */
+static void image_print(struct report *r, const struct image_store *store, const char *runtime,
+                        const struct image_info *image)
 {
-    char name[48], detail[160], fix[96];
+    char name[48], rootfs[PATH_LEN], detail[PATH_LEN + 64], fix[96];
+    bool there = image_find(store, runtime, rootfs, sizeof(rootfs), NULL) == 0;
 
     snprintf(name, sizeof(name), "image %s", runtime);
     snprintf(fix, sizeof(fix), "sandbox-agent image build %s", runtime);
-    if (image)
+    if (there && image)
         snprintf(detail, sizeof(detail), "%s %s, %s", runtime, image->version, image->name);
     else
-        snprintf(detail, sizeof(detail), "not built; the first use builds it");
-    finding_print(r, &(struct finding){name, image ? "ok" : "degraded", detail, fix});
+        snprintf(detail, sizeof(detail), "%s",
+                 there ? rootfs : "not built; the first use builds it");
+    finding_print(r, &(struct finding){name, there ? "ok" : "degraded", detail, fix});
 }
 
 static void images_print(struct report *r, const struct settings *settings)
@@ -177,14 +181,15 @@ static void images_print(struct report *r, const struct settings *settings)
     size_t count = 0;
 
     if (image_store_init(&store, settings->image_dir, &error) < 0 ||
-        image_runtimes(&store, &runtimes, &error) < 0 ||
-        image_list(&store, &list, &count, &error) < 0) {
+        image_runtimes(&store, &runtimes, &error) < 0) {
         finding_print(
             r, &(struct finding){"images", "missing", error.text, "install sandbox-agent whole"});
         return;
     }
+    if (image_list(&store, &list, &count, NULL) < 0)
+        count = 0;
     for (size_t i = 0; runtimes[i]; i++)
-        image_print(r, runtimes[i], current_find(list, count, runtimes[i]));
+        image_print(r, &store, runtimes[i], current_find(list, count, runtimes[i]));
     image_list_free(list, count);
 }
 
