@@ -429,8 +429,9 @@ static int json_store(struct builder *b, struct error *reterr)
     if (syncfs(b->stage) < 0)
         return error_sys(reterr, errno, "cannot write the %s image to the disk", b->runtime);
     unlinkat(b->stage, "facts", 0);
-    if (fd_write_file_atomic(b->stage, IMAGE_JSON, buf_str(&json), json.len, reterr) < 0)
-        return -(int)reterr->code;
+    r = fd_write_file_atomic(b->stage, IMAGE_JSON, buf_str(&json), json.len, reterr);
+    if (r < 0)
+        return r;
     /* Other users may use the image, so they may read what it is. */
     return fchmodat(b->stage, IMAGE_JSON, 0644, 0) < 0
                ? error_sys(reterr, errno, "cannot share '%s'", IMAGE_JSON)
