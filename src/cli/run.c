@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/display.h"
@@ -457,6 +458,20 @@ static int cells_run(struct runner *r)
     return status ? status : r->stopped ? EXIT_CELL_FAILED : 0;
 }
 
+static void degraded_tell(uint32_t bits)
+{
+    char text[400] = "";
+
+    for (uint32_t bit = 1; bit; bit <<= 1) {
+        size_t len = strlen(text);
+
+        if (bits & bit)
+            snprintf(text + len, sizeof(text) - len, "%s%s", len ? ", " : "", degraded_name(bit));
+    }
+    if (text[0])
+        log_info("degraded: %s; `sandbox-agent doctor` has the fixes", text);
+}
+
 static int session_run(struct runner *r, struct error *reterr)
 {
     pthread_t signals;
@@ -472,6 +487,7 @@ static int session_run(struct runner *r, struct error *reterr)
 
     if (n < 0 || (n = signals_take(r, &signals, reterr)) < 0)
         return n;
+    degraded_tell(r->session.degraded);
     n = cells_run(r);
     pthread_kill(signals, SIGUSR1);
     pthread_join(signals, NULL);
