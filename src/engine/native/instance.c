@@ -18,7 +18,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum { INSTANCE_MAX = 1000 };
+enum { INSTANCE_MAX = 1000, KIND_MAX = 40, NAME_TRIES = 100 };
+
+/* What taking a name may give, besides an error. */
+enum { NAME_HELD, NAME_TAKEN, NAME_GONE };
 
 static int lock_try(int fd)
 {
@@ -38,7 +41,17 @@ static int run_dir_open(const char *state_dir, struct error *reterr)
     return path_open_dir(AT_FDCWD, path, reterr);
 }
 
-/* 1 taken, 0 somebody else has it. */
+/* Whether the file that was locked is still the one that others find. */
+static bool lock_is_current(int run_dir, const char *name, int lock)
+{
+    char path[INSTANCE_NAME + 8];
+    struct stat ours, theirs;
+
+    snprintf(path, sizeof(path), "%s/lock", name);
+    return fstat(lock, &ours) == 0 && fstatat(run_dir, path, &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
 static int name_try(int run_dir, const char *name, struct instance *ret, struct error *reterr)
 {
     auto_fd int dir = -1, lock = -1;
@@ -46,17 +59,19 @@ static int name_try(int run_dir, const char *name, struct instance *ret, struct 
 
     if (mkdirat(run_dir, name, 0700) < 0 && errno != EEXIST)
         return error_sys(reterr, errno, "cannot make the run directory of '%s'", name);
-    dir = path_open_dir(run_dir, name, reterr);
-    if (dir < 0)
-        return dir;
-    lock = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    dir = openat(run_dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (dir >= 0)
+        lock = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (lock < 0)
-        return error_sys(reterr, errno, "cannot open the lock of '%s'", name);
+        return errno == ENOENT ? NAME_GONE
+                               : error_sys(reterr, errno, "cannot open the lock of '%s'", name);
     if (lock_try(lock) < 0) {
         if (errno != EAGAIN && errno != EACCES)
             return error_sys(reterr, errno, "cannot lock '%s'", name);
-        return 0;
+        return NAME_HELD;
     }
+    if (!lock_is_current(run_dir, name, lock))
+        return NAME_GONE;
     snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
     if (ftruncate(lock, 0) < 0 || pwrite(lock, pid, strlen(pid), 0) < 0)
         return error_sys(reterr, errno, "cannot write the lock of '%s'", name);
@@ -64,7 +79,17 @@ static int name_try(int run_dir, const char *name, struct instance *ret, struct 
         return error_set(reterr, ERR_INVALID, "instance name '%s' is too long", name);
     ret->dir = TAKE_FD(dir);
     ret->lock = TAKE_FD(lock);
-    return 1;
+    return NAME_TAKEN;
+}
+
+/* The process that ends removes its files: between opening and locking them they may go away. */
+static int name_take(int run_dir, const char *name, struct instance *ret, struct error *reterr)
+{
+    int r = NAME_GONE;
+
+    for (int i = 0; i < NAME_TRIES && r == NAME_GONE; i++)
+        r = name_try(run_dir, name, ret, reterr);
+    return r == NAME_GONE ? NAME_HELD : r;
 }
 
 static int server_busy(int run_dir, const char *state_dir, const char *name, struct error *reterr)
@@ -83,20 +108,25 @@ static int server_busy(int run_dir, const char *state_dir, const char *name, str
 int instance_take(const char *state_dir, const char *kind, struct instance *ret,
                   struct error *reterr)
 {
-    auto_fd int run_dir = run_dir_open(state_dir, reterr);
+    auto_fd int run_dir = -1;
     char name[INSTANCE_NAME];
     int r;
 
+    if (!str_check_chars(kind, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_",
+                         KIND_MAX))
+        return error_set(reterr, ERR_INVALID,
+                         "instance '%.80s' is no name of letters, digits, '-' and '_'", kind);
+    run_dir = run_dir_open(state_dir, reterr);
     if (run_dir < 0)
         return run_dir;
     if (str_eq(kind, "server")) {
-        r = name_try(run_dir, kind, ret, reterr);
-        return r == 0 ? server_busy(run_dir, state_dir, kind, reterr) : MIN(r, 0);
+        r = name_take(run_dir, kind, ret, reterr);
+        return r == NAME_HELD ? server_busy(run_dir, state_dir, kind, reterr) : MIN(r, 0);
     }
     for (int n = 0; n < INSTANCE_MAX; n++) {
-        snprintf(name, sizeof(name), "%.40s-%d", kind, n);
-        r = name_try(run_dir, name, ret, reterr);
-        if (r != 0)
+        snprintf(name, sizeof(name), "%s-%d", kind, n);
+        r = name_take(run_dir, name, ret, reterr);
+        if (r != NAME_HELD)
             return MIN(r, 0);
     }
     return error_set(reterr, ERR_LIMIT, "more than %d processes use '%s'", INSTANCE_MAX, state_dir);
