@@ -214,3 +214,28 @@ def test_torture_finds_a_leak(tmp_path):
     status, output = torture(tmp_path, "void *more = malloc(5);\n"
                              "if (more == NULL) { text = NULL; return; }\nfree(more);")
     assert status == 1, output
+
+
+PROGRAM = """#!/bin/sh
+case "$*" in
+--help) echo 'sandbox-agent 9.9: runs things'
+        printf '\\nusage: sandbox-agent VERB\\n\\nverbs:\\n  run        Run cells\\n\\nMore.\\n' ;;
+'run --help') printf 'usage: sandbox-agent run [OPTIONS] CODE\\n\\nRun cells.\\n\\n.Dotted line.\\n'
+        printf '\\noptions:\\n  -c, --code CODE    a cell\\n      --json         as JSON\\n' ;;
+*) echo '# SETTING=1' ;;
+esac
+"""
+
+
+def test_man_pages_say_what_the_help_says(tmp_path):
+    program = tmp_path / "sandbox-agent"
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    subprocess.run([TOOLS / "gen-man", program, tmp_path / "man"], check=True)
+    run = (tmp_path / "man/man1/sandbox-agent-run.1").read_text()
+    assert run.startswith('.TH SANDBOX-AGENT-RUN 1 "" "sandbox-agent 9.9"')
+    assert ".TP\n\\fB\\-c, \\-\\-code\\fR \\fICODE\\fR\na cell\n" in run
+    assert "\n\\&.Dotted line.\n" in run
+    assert "run cells\n" in run
+    assert "\\fBrun\\fR\nRun cells" in (tmp_path / "man/man1/sandbox-agent.1").read_text()
+    assert "# SETTING=1" in (tmp_path / "man/man5/sandbox-agent.5").read_text()
