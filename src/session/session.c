@@ -128,7 +128,8 @@ static void death_notice(struct session *s)
 
     if (session_get_status(s) != SESSION_RUNNING || !s->sandbox || s->current)
         return;
-    if (!control_is_lost(s->sandbox->control))
+    /* Its keeper is gone: nobody could end it or tell how it ended, so it is given up. */
+    if (!control_is_lost(s->sandbox->control) && !sandbox_wait_ended(s->sandbox, 0, cause))
         return;
     if (!sandbox_wait_ended(s->sandbox, clock_ms() + DEATH_WAIT_MS, cause))
         memcpy(cause, "lost", sizeof("lost"));

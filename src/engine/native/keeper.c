@@ -316,6 +316,16 @@ int keeper_start(int instance_dir, const struct egress_config *config,
     return r;
 }
 
+bool keeper_is_lost(struct keeper *k)
+{
+    bool lost;
+
+    pthread_mutex_lock(&k->lock);
+    lost = k->lost;
+    pthread_mutex_unlock(&k->lock);
+    return lost;
+}
+
 void keeper_free(struct keeper *k)
 {
     if (!k)

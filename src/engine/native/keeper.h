@@ -33,6 +33,9 @@ int keeper_start(int instance_dir, const struct egress_config *config,
                  const struct keeper_handlers *handlers, struct keeper **ret,
                  struct error *reterr) must_check;
 
+/* Whether the keeper is gone, or the connection to it is. */
+bool keeper_is_lost(struct keeper *k);
+
 /* Closes the connection; the keeper itself goes on as long as it has sandboxes. NULL is fine. */
 void keeper_free(struct keeper *k);
 

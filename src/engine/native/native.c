@@ -23,14 +23,20 @@ enum {
     WELCOME_MS = 20000,
     CLOSE_MS = 20000,
     ADOPT_MAX = 100000,
+    KEEPERS_MAX = 16, /* one after the other; then something else is wrong with this host */
 };
 
 struct native {
     struct engine base;
     struct instance instance;
-    struct keeper *keeper;
+    /* The last is in use. Those before it have died, and are kept for threads that still use them.
+     */
+    struct keeper *keepers[KEEPERS_MAX];
+    size_t keeper_count;
+    bool unprivileged; /* so no other keeper can be started */
     const struct settings *settings;
-    bool had_keeper; /* it was there before us: adopt */
+
+    pthread_mutex_t revive_lock;
 
     pthread_mutex_t lock;
     struct sandbox **live; /* referenced */
@@ -113,6 +119,69 @@ static void on_keeper_lost(void *user)
     for (size_t i = 0; i < n->live_count; i++)
         sandbox_set_ended(n->live[i], "lost");
     pthread_mutex_unlock(&n->lock);
+}
+
+/* ---- keepers ---- */
+
+static struct keeper *keeper_current(struct native *n)
+{
+    struct keeper *k;
+
+    pthread_mutex_lock(&n->lock);
+    k = n->keeper_count ? n->keepers[n->keeper_count - 1] : NULL;
+    pthread_mutex_unlock(&n->lock);
+    return k;
+}
+
+/* Connects to a keeper that is there, or starts one. */
+static int keeper_get(struct native *n, struct keeper **ret, struct error *reterr)
+{
+    struct keeper_handlers handlers = {
+        .on_event = on_keeper_event,
+        .on_lost = on_keeper_lost,
+        .user = n,
+        .drop_privileges = n->unprivileged,
+    };
+    auto_free struct egress_config *config = calloc(1, sizeof(*config));
+    int r = keeper_connect(n->instance.dir, &handlers, ret, reterr);
+
+    if (r != 0)
+        return MIN(r, 0);
+    if (!config)
+        return error_no_memory(reterr);
+    r = egress_config_fill(config, n->settings, reterr);
+    return r < 0 ? r : keeper_start(n->instance.dir, config, &handlers, ret, reterr);
+}
+
+/* The next keeper begins with the removal of what the dead one's sandboxes have left. */
+static int keeper_replace(struct native *n, struct error *reterr)
+{
+    struct keeper *k;
+    int r;
+
+    if (n->unprivileged || n->keeper_count == KEEPERS_MAX)
+        return error_set(reterr, ERR_UNAVAILABLE,
+                         "the keeper process has ended; start this program again");
+    if ((r = keeper_get(n, &k, reterr)) < 0)
+        return r;
+    log_warn("the keeper process has ended and was started again; its sandboxes are lost");
+    pthread_mutex_lock(&n->lock);
+    n->keepers[n->keeper_count++] = k;
+    pthread_mutex_unlock(&n->lock);
+    return 0;
+}
+
+static int keeper_revive(struct native *n, struct error *reterr)
+{
+    struct keeper *k;
+    int r = 0;
+
+    pthread_mutex_lock(&n->revive_lock);
+    k = keeper_current(n);
+    if (k && keeper_is_lost(k))
+        r = keeper_replace(n, reterr);
+    pthread_mutex_unlock(&n->revive_lock);
+    return r;
 }
 
 /* ---- opening ---- */
@@ -202,13 +271,16 @@ static void event_copy(struct sandbox *s, const struct keeper_event *event)
 static int native_close(struct engine *e, struct sandbox *s, struct error *reterr)
 {
     struct native *n = (struct native *)e;
+    struct keeper *k = keeper_current(n);
     struct error error;
     int r = keeper_call(
-        n->keeper,
+        k,
         &(struct keeper_call){
             .op = KEEPER_CLOSE, .id = s->id, .fd = -1, .deadline = clock_deadline(CLOSE_MS)},
         NULL, &error);
 
+    if (r < 0 && keeper_is_lost(k))
+        r = keeper_revive(n, &error);
     sandbox_set_ended(s, "closed");
     live_remove(n, s);
     /* Ended by itself a moment before: just what was wanted. */
@@ -235,10 +307,12 @@ static int native_open(struct engine *e, const struct sandbox_spec *spec, struct
     memfd = fd_memfd_sealed("job", s->job, sizeof(*s->job));
     if (memfd < 0)
         return error_sys(reterr, errno, "cannot make a memfd");
+    if ((r = keeper_revive(n, reterr)) < 0)
+        return r;
     if (live_add(n, s) < 0)
         return error_no_memory(reterr);
     r = keeper_call(
-        n->keeper,
+        keeper_current(n),
         &(struct keeper_call){
             .op = KEEPER_OPEN, .id = spec->id, .fd = memfd, .deadline = clock_deadline(OPEN_MS)},
         &event, reterr);
@@ -264,7 +338,7 @@ static int native_seal(struct engine *e, struct sandbox *s, struct error *reterr
     struct native *n = (struct native *)e;
 
     return keeper_call(
-        n->keeper,
+        keeper_current(n),
         &(struct keeper_call){
             .op = KEEPER_SEAL, .id = s->id, .fd = -1, .deadline = clock_deadline(OPEN_MS)},
         NULL, reterr);
@@ -309,7 +383,7 @@ static int native_adopt(struct engine *e, struct sandbox ***ret, size_t *ret_cou
     struct native *n = (struct native *)e;
     struct adoption a = {.native = n};
     size_t kept = 0;
-    int r = keeper_call(n->keeper,
+    int r = keeper_call(keeper_current(n),
                         &(struct keeper_call){.op = KEEPER_LIST,
                                               .fd = -1,
                                               .deadline = clock_deadline(OPEN_MS),
@@ -348,18 +422,21 @@ static void native_free(struct engine *e, bool end_all)
     struct native *n = (struct native *)e;
     struct error error;
 
-    if (end_all && n->keeper &&
-        keeper_call(n->keeper,
-                    &(struct keeper_call){
-                        .op = KEEPER_STOP, .fd = -1, .deadline = clock_deadline(CLOSE_MS)},
-                    NULL, &error) < 0)
+    if (end_all && n->keeper_count &&
+        (keeper_revive(n, &error) < 0 ||
+         keeper_call(keeper_current(n),
+                     &(struct keeper_call){
+                         .op = KEEPER_STOP, .fd = -1, .deadline = clock_deadline(CLOSE_MS)},
+                     NULL, &error) < 0))
         log_warn("the sandboxes could not all be ended: %s", error.text);
-    keeper_free(n->keeper);
+    for (size_t i = 0; i < n->keeper_count; i++)
+        keeper_free(n->keepers[i]);
     while (n->live_count)
         live_remove(n, n->live[0]);
     free(n->live);
     instance_release(&n->instance, n->settings->state_dir);
     pthread_mutex_destroy(&n->lock);
+    pthread_mutex_destroy(&n->revive_lock);
     free(n);
 }
 
@@ -372,29 +449,6 @@ static const struct engine_vtable native_ops = {
     .free = native_free,
 };
 
-static int keeper_get(struct native *n, bool drop_privileges, struct error *reterr)
-{
-    struct keeper_handlers handlers = {
-        .on_event = on_keeper_event,
-        .on_lost = on_keeper_lost,
-        .user = n,
-        .drop_privileges = drop_privileges,
-    };
-    auto_free struct egress_config *config = calloc(1, sizeof(*config));
-    int r = keeper_connect(n->instance.dir, &handlers, &n->keeper, reterr);
-
-    if (r < 0)
-        return r;
-    if (r == 0) {
-        if (!config)
-            return error_no_memory(reterr);
-        if ((r = egress_config_fill(config, n->settings, reterr)) < 0 ||
-            (r = keeper_start(n->instance.dir, config, &handlers, &n->keeper, reterr)) < 0)
-            return r;
-    }
-    return 0;
-}
-
 int native_engine_new(const struct engine_options *options, struct engine **ret,
                       struct error *reterr)
 {
@@ -405,17 +459,21 @@ int native_engine_new(const struct engine_options *options, struct engine **ret,
         return error_no_memory(reterr);
     n->base.ops = &native_ops;
     n->settings = options->settings;
+    n->unprivileged = options->drop_privileges;
     pthread_mutex_init(&n->lock, NULL);
+    pthread_mutex_init(&n->revive_lock, NULL);
     r = instance_take(options->settings->state_dir, options->instance, &n->instance, reterr);
     if (r < 0) {
         pthread_mutex_destroy(&n->lock);
+        pthread_mutex_destroy(&n->revive_lock);
         free(n);
         return r;
     }
-    if ((r = keeper_get(n, options->drop_privileges, reterr)) < 0) {
+    if ((r = keeper_get(n, &n->keepers[0], reterr)) < 0) {
         native_free(&n->base, false);
         return r;
     }
+    n->keeper_count = 1;
     *ret = &n->base;
     return 0;
 }
