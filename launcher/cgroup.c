@@ -19,8 +19,10 @@
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #define BASE_NAME "sandbox-agent"
+#define LEAF_SUFFIX "-main"
 
 enum { PIDS_TEXT = 64 * 1024, BASE_TRIES = 16 };
 
@@ -127,19 +129,6 @@ static bool group_is_ours(const struct cgroup_dir *dir)
     return true;
 }
 
-/* Moves us and the daemon into a leaf, which is what a delegated group is meant for. */
-static void group_vacate(const struct cgroup_dir *dir)
-{
-    struct cgroup_dir leaf = *dir;
-    char pid[16];
-
-    if (!group_is_ours(dir) || dir_descend(&leaf, BASE_NAME "-main") < 0)
-        return;
-    snprintf(pid, sizeof(pid), "%d", (int)getppid());
-    (void)dir_write(&leaf, "cgroup.procs", pid);
-    (void)dir_write(&leaf, "cgroup.procs", "0");
-}
-
 static bool path_ascend(char path[JOB_PATH], const char *top)
 {
     char *slash = strrchr(path, '/');
@@ -150,6 +139,21 @@ static bool path_ascend(char path[JOB_PATH], const char *top)
     return true;
 }
 
+/* Moves us, and the daemon if it is there too, into a leaf: what a delegated group is meant for. */
+static void group_vacate(const struct cgroup_dir *dir)
+{
+    struct cgroup_dir leaf = *dir;
+    char left[64], pid[16];
+
+    if (!group_is_ours(dir) || dir_descend(&leaf, BASE_NAME LEAF_SUFFIX) < 0)
+        return;
+    (void)dir_write(&leaf, "cgroup.procs", "0");
+    if (dir_read(dir, "cgroup.procs", left, sizeof(left)) <= 0)
+        return;
+    snprintf(pid, sizeof(pid), "%d", (int)getppid());
+    (void)dir_write(&leaf, "cgroup.procs", pid);
+}
+
 /* The lowest directory from our own group upwards whose children can have memory and pids. */
 static uint8_t base_v2(const struct cgroup_place *own, uint8_t want, struct cgroup_dir *dir)
 {
@@ -158,6 +162,9 @@ static uint8_t base_v2(const struct cgroup_place *own, uint8_t want, struct cgro
 
     if (!want)
         return 0;
+    /* The leaf that an earlier keeper of this daemon has made. */
+    if (str_ends(dir->path, "/" BASE_NAME LEAF_SUFFIX))
+        (void)path_ascend(dir->path, own->mount);
     have = controllers_enable(dir, want);
     if ((have & needed) != needed) {
         group_vacate(dir);
@@ -230,6 +237,51 @@ void cgroup_base_open(const struct cgroup_layout *layout, const char *instance,
         if (c != CGROUP_FREEZER || ret->count == 0 || ret->dirs[0].version != 2)
             base_add_v1(&layout->v1[c], (enum cgroup_controller)c, instance, ret);
     }
+}
+
+static bool group_starts(const struct cgroup_dir *dir)
+{
+    auto_fd int group = dir_open(dir);
+    struct clone_args args = {.flags = CLONE_INTO_CGROUP,
+                              .exit_signal = SIGCHLD,
+                              .cgroup = group < 0 ? 0 : (uint64_t)group};
+    pid_t pid = group < 0 ? -1 : sys_clone3(&args);
+
+    if (pid == 0)
+        _exit(0);
+    if (pid < 0)
+        return false;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return true;
+}
+
+void cgroup_base_try(struct cgroup_set *base)
+{
+    for (size_t i = 0; i < base->count; i++) {
+        struct cgroup_dir dir = base->dirs[i];
+        bool starts;
+
+        if (dir.version != 2 || dir_descend(&dir, "try") < 0)
+            continue;
+        starts = group_starts(&dir);
+        (void)rmdir(dir.path);
+        if (starts)
+            continue;
+        base->count--;
+        memmove(&base->dirs[i], &base->dirs[i + 1], (base->count - i) * sizeof(dir));
+        return;
+    }
+}
+
+bool cgroup_is_delegated(const struct cgroup_place *own)
+{
+    struct cgroup_dir dir = {.version = 2};
+    auto_fd int fd = -1;
+
+    if (str_copy(dir.path, sizeof(dir.path), own->path) < 0 || (fd = dir_open(&dir)) < 0)
+        return false;
+    return faccessat(fd, "cgroup.subtree_control", W_OK, AT_EACCESS) == 0 && group_is_ours(&dir);
 }
 
 void cgroup_base_close(const struct cgroup_set *base)

@@ -31,6 +31,13 @@ struct cgroup_set {
  */
 void cgroup_base_open(const struct cgroup_layout *layout, const char *instance,
                       struct cgroup_set *ret);
+
+/* Leaves out the version 2 directory where no process can be started in it. */
+void cgroup_base_try(struct cgroup_set *base);
+
+/* A version 2 group that is ours to change, with nobody else in it. */
+bool cgroup_is_delegated(const struct cgroup_place *own);
+
 void cgroup_base_close(const struct cgroup_set *base);
 
 /* The directory with a controller; NULL: none. */

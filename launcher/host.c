@@ -78,6 +78,7 @@ void features_read(struct features *ret)
         .overlay_idmap = kernel_since(5, 19),
         .subuid = !feature_removed("subuid"),
         .loop = !feature_removed("loop") && access("/dev/loop-control", W_OK) == 0,
+        .egress = !feature_removed("egress"),
         .landlock_abi = feature_removed("landlock") ? 0 : sys_landlock_abi(),
     };
 }

@@ -2,7 +2,7 @@
 /*
  * What this host offers, as far as a start depends on it. Read once by the keeper. In test builds
  * SBX_WITHOUT=NAME[,NAME...] makes a feature absent: seccomp, userns, landlock, netns, cgroup,
- * idmap, subuid, loop.
+ * idmap, subuid, loop, egress.
  */
 #pragma once
 
@@ -19,6 +19,7 @@ struct features {
     bool overlay_idmap; /* overlayfs takes an id-mapped lower layer: Linux 5.19 */
     bool subuid;
     bool loop;
+    bool egress;
     int landlock_abi;
 };
 

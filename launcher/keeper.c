@@ -249,6 +249,9 @@ static int host_read(struct keeper *k, struct error *reterr)
     if (k->features.cgroup && (r = cgroup_layout_read(&layout, reterr)) < 0)
         return r;
     cgroup_base_open(&layout, k->name, &k->groups);
+    cgroup_base_try(&k->groups);
+    if (!k->features.egress)
+        k->egress_exe_fd = -1;
     return 0;
 }
 

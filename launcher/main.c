@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "launcher/keeper.h"
 #include "launcher/probe.h"
+#include "launcher/scope.h"
 #include "launcher/seccomp.h"
 
 #include <stdio.h>
@@ -23,6 +24,7 @@ static int run_keeper(int argc, char **argv)
                  str_parse_int(argv[i + 1], 0, 3600000, &options.linger_ms) < 0)
             return -1;
     }
+    scope_enter(argv);
     return keeper_main(&options);
 }
 

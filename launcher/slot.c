@@ -10,19 +10,29 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-static int slot_parent_open(int instance_fd, const char **ret_name)
+/* The variable may be left over from another user's session. */
+static int runtime_dir_open(void)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
+    auto_fd int fd = -1;
+    struct stat st;
+
+    if (!runtime || runtime[0] != '/')
+        return -1;
+    fd = open(runtime, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() ? -1 : TAKE_FD(fd);
+}
+
+static int slot_parent_open(int instance_fd, const char **ret_name)
+{
+    int fd;
 
     *ret_name = "sandbox-agent";
     if (geteuid() == 0)
         return open("/run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (runtime && runtime[0] == '/') {
-        int fd = open(runtime, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-        if (fd >= 0)
-            return fd;
-    }
+    fd = runtime_dir_open();
+    if (fd >= 0)
+        return fd;
     *ret_name = ".slots";
     return openat(instance_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A feature taken away (ISO-42): refused by name, or started and listed. The probe of doctor."""
 
+import os
 import shutil
 import subprocess
 
@@ -62,6 +63,34 @@ def test_no_egress_program(start, image, tmp_path):
                       "import socket; print(socket.create_connection(('10.0.0.1', 80), 2).recv(1))")
     assert run.end["status"] == "error"
     sandbox.close()
+
+
+def test_iso_42_without_egress_only_the_network_is_refused(start, image):
+    keeper = start(env={"SBX_WITHOUT": "egress"})
+    with pytest.raises(lib.KeeperError, match="no sandbox-egress"):
+        keeper.open(image, network="public", ports=[80])
+    keeper.open(image).close()
+
+
+@pytest.mark.parametrize("status", (0, 1))
+def test_an_ordinary_user_gets_a_scope_where_there_is_one(start, bare, scratch, user, status):
+    told, program, runtime = scratch / "told", scratch / "systemd-run", scratch / "runtime"
+    runtime.mkdir(exist_ok=True)
+    os.chown(runtime, *user)
+    told.unlink(missing_ok=True)
+    told.touch(mode=0o666)
+    told.chmod(0o666)
+    program.write_text(f"#!/bin/sh\necho \"$@\" >> {told}\n[ {status} = 0 ] || exit 1\n"
+                       "while [ \"$1\" != -- ]; do shift; done; shift\nexec \"$@\"\n")
+    program.chmod(0o755)
+    keeper = start("user", env={"SBX_SYSTEMD_RUN": str(program), "XDG_RUNTIME_DIR": str(runtime)})
+    keeper.open(bare).close()
+    assert (runtime / "sandbox-agent/slots").exists()
+    lines = told.read_text().splitlines()
+    assert lines[0] == "--user --scope --quiet --collect -p Delegate=yes -- /bin/true"
+    # Where the try fails, the keeper goes on where it is.
+    assert len(lines) == (2 if status == 0 else 1)
+    assert status or "sandbox-launch --keeper --linger-ms" in lines[1]
 
 
 def probe(*options):
