@@ -84,7 +84,7 @@ static int option_apply(struct config *c, const struct option *o, const char *va
     return 0;
 }
 
-int config_parse(struct config *c, char **argv, struct error *reterr)
+int config_parse(struct config *c, const char *const *argv, struct error *reterr)
 {
     for (; *argv; argv++) {
         const struct option *o = option_find(*argv);

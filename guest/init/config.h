@@ -41,7 +41,7 @@ struct config {
 extern struct config config;
 
 /* Reads the options; ERR_INVALID names the one that is wrong. */
-int config_parse(struct config *c, char **argv, struct error *reterr) must_check;
+int config_parse(struct config *c, const char *const *argv, struct error *reterr) must_check;
 
 /* Reads the seccomp program of `fd`, unless it is switched off. A missing one is refused. */
 int config_read_filter(struct config *c, int fd, struct error *reterr) must_check;

@@ -285,6 +285,7 @@ int log_attach(struct log *log, struct log_cursor *cursor, uint64_t offset)
         return -1;
     *cursor = (struct log_cursor){.log = log, .next = log->cursors, .block = b, .offset = offset};
     log->cursors = cursor;
+    log->seen = MAX(log->seen, offset);
     return 0;
 }
 

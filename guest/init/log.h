@@ -55,7 +55,7 @@ struct log {
     struct log_block *evict; /* the oldest output that may be dropped */
     struct log_cursor *cursors;
     uint64_t end;  /* offset behind the last frame */
-    uint64_t seen; /* highest offset that was handed to a reader */
+    uint64_t seen; /* highest offset that anybody was told of: it stays a frame's beginning */
     uint64_t head_size, tail_size, event_size;
 };
 

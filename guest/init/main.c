@@ -89,7 +89,7 @@ static int descriptors_secure(struct error *reterr)
 
 static int init_start(char **argv, struct watch *signals, struct lease *lease, struct error *reterr)
 {
-    int r = config_parse(&config, argv + 1, reterr);
+    int r = config_parse(&config, (const char *const *)argv + 1, reterr);
 
     if (r < 0)
         return r;

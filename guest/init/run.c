@@ -277,11 +277,12 @@ int runs_describe(struct buf *f)
     static const char *const kinds[] = {[RUN_EXEC] = "exec", [RUN_SPAWN] = "spawn"};
     char text[80];
 
-    for (const struct run *run = runs; run; run = run->next) {
+    for (struct run *run = runs; run; run = run->next) {
         if (!run_is_logged(run))
             continue;
         snprintf(text, sizeof(text), "%u:%s:%s:%llu", run->stream, kinds[run->kind],
                  run->state == RUN_DONE ? "done" : "running", (unsigned long long)run->log.end);
+        run->log.seen = run->log.end;
         if (fields_add_str(f, "run", text) < 0)
             return -1;
     }

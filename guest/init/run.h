@@ -109,5 +109,6 @@ bool run_is_gated(const struct run *run);
 /* Forgets runs that nobody acknowledges. */
 void runs_tidy(void);
 
-/* Adds a `run` field per run: stream:kind:state:offset. */
+/* Adds a `run` field per run: stream:kind:state:offset. The offsets may be attached to from now on.
+ */
 int runs_describe(struct buf *fields) must_check;

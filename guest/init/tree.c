@@ -57,6 +57,8 @@ static int entry_remove(int at, const char *name)
         return -1;
     if (unlinkat(at, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 1;
+    if (errno == ENOTDIR)
+        errno = EPERM;
     return errno == ENOTEMPTY || errno == EEXIST ? 0 : -1;
 }
 

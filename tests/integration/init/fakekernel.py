@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A kernel whose cells are Python source that says which frames to send: for rules of the protocol.
 
-A cell sees `k`, this kernel. At its end K_DONE is sent, unless the cell did so. SIGINT in a cell ends
-it as an interrupt; between cells it is ignored. argv[1:] is source to run before K_READY.
+A cell sees `k`, this kernel. At its end K_DONE is sent, unless the cell did so. SIGINT in a cell
+ends it as an interrupt; between cells it is ignored. argv[1:] is source to run before K_READY.
 """
 
 import json

@@ -203,6 +203,7 @@ def test_attach_in_the_middle_of_a_run(init):
 def test_two_clients_follow_one_run(init):
     with init.connect() as first, init.connect() as second:
         run = first.spawn(["sh", "-c", "seq 1 100000"])
+        first.status()  # the two connections are not in order with each other
         follow = second.attach(run.number)
         while not (run.ended and follow.ended):
             first.read(0.01)
@@ -214,6 +215,7 @@ def test_run_is_acknowledged_while_another_reads(init):
     with init.connect() as first, init.connect(credit=False) as slow:
         slow.numbers = itertools.count(100)
         run = first.spawn(["sh", "-c", "head -c 3000000 /dev/zero"])
+        first.status()
         follow = slow.attach(run.number)
         while not run.ended:
             first.read(0.05)
