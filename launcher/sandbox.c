@@ -62,7 +62,6 @@ static void sandbox_free(struct sandbox *s)
     free(s->job);
     free(s);
 }
-DEFINE_CLEANUP(struct sandbox *, sandbox_free)
 
 static struct sandbox *sandbox_new(void)
 {
