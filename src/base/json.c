@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON helpers. Depth is found by scanning the text before it is parsed: brackets outside strings.
- */
+/* JSON helpers. Depth and number of values are found by scanning the text before it is parsed:
+ * brackets, commas and colons outside strings. */
 #include "base/json.h"
 
 #include <string.h>
 
-static bool depth_check(const char *data, size_t len)
+/* Each of these begins a value; with the root, there are never more than that. */
+static bool begins_value(char c)
 {
-    size_t depth = 0;
+    return c == '{' || c == '[' || c == ',' || c == ':';
+}
+
+static int shape_check(const char *data, size_t len, struct error *reterr)
+{
+    size_t depth = 0, values = 1;
     bool in_string = false;
 
     for (size_t i = 0; i < len; i++) {
@@ -18,25 +24,27 @@ static bool depth_check(const char *data, size_t len)
                 i++;
             else if (c == '"')
                 in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > JSON_DEPTH_MAX)
-                return false;
-        } else if ((c == '}' || c == ']') && depth) {
-            depth--;
+            continue;
         }
+        in_string = c == '"';
+        if (begins_value(c) && ++values > JSON_VALUES_MAX)
+            return error_set(reterr, ERR_INVALID, "JSON of more than %d values", JSON_VALUES_MAX);
+        if ((c == '{' || c == '[') && ++depth > JSON_DEPTH_MAX)
+            return error_set(reterr, ERR_INVALID, "JSON is nested deeper than %d", JSON_DEPTH_MAX);
+        if ((c == '}' || c == ']') && depth)
+            depth--;
     }
-    return true;
+    return 0;
 }
 
 int json_parse(const char *data, size_t len, yyjson_doc **ret, struct error *reterr)
 {
     yyjson_read_err err;
     yyjson_doc *doc;
+    int r = shape_check(data, len, reterr);
 
-    if (!depth_check(data, len))
-        return error_set(reterr, ERR_INVALID, "JSON is nested deeper than %d", JSON_DEPTH_MAX);
+    if (r < 0)
+        return r;
     doc = yyjson_read_opts((char *)(uintptr_t)data, len, 0, NULL, &err);
     if (!doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
         return error_no_memory(reterr);

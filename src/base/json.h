@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * JSON by yyjson; the only file that includes its header. All rooms may use yyjson's inline
- * accessors through it. Parsing goes through json_parse(), because yyjson itself has no limit of
- * depth.
+ * accessors through it. Parsing goes through json_parse(), because yyjson itself has no limits.
  */
 #pragma once
 
@@ -12,9 +11,10 @@
 #include <stdbool.h>
 #include <yyjson.h>
 
-enum { JSON_DEPTH_MAX = 64 };
+/* A value takes up to 40 bytes beside its text, so "[[],[],..." would be a bomb without a limit. */
+enum { JSON_DEPTH_MAX = 64, JSON_VALUES_MAX = 2 << 20 };
 
-/* A document from hostile bytes: strict UTF-8, no trailing data, depth at most JSON_DEPTH_MAX. */
+/* A document from hostile bytes: strict UTF-8, no trailing data, within both limits. */
 int json_parse(const char *data, size_t len, yyjson_doc **ret, struct error *reterr) must_check;
 
 static inline void json_doc_cleanup(yyjson_doc **doc)

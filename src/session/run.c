@@ -94,6 +94,15 @@ static void note_stderr(struct run *r, const char *text)
     run_log_append(&r->log, RUN_EVENT_STDERR, text, strlen(text));
 }
 
+/* For what the kernel sent and cannot be shown. */
+static void note_left_out(struct run *r, const char *what, const struct error *why)
+{
+    char note[sizeof(why->text) + 40];
+
+    snprintf(note, sizeof(note), "\n[%s is left out: %s]\n", what, why->text);
+    note_stderr(r, note);
+}
+
 static void on_display(struct run *r, const struct frame *f)
 {
     struct error error;
@@ -103,7 +112,7 @@ static void on_display(struct run *r, const struct frame *f)
     buf_init(&item, FRAME_PAYLOAD_MAX);
     if (display_item(f->payload, f->len, (size_t)run_settings(r)->max_result_chars, &item, &error) <
         0) {
-        note_stderr(r, "\n[a display was malformed and is left out]\n");
+        note_left_out(r, "a display", &error);
         return;
     }
     pthread_mutex_lock(&r->lock);
@@ -123,15 +132,20 @@ static void on_display(struct run *r, const struct frame *f)
 
 static void on_result(struct run *r, const struct frame *f)
 {
+    struct error error;
     bool cut = false;
+    int n;
 
     pthread_mutex_lock(&r->lock);
     buf_clear(&r->result);
-    if (display_result(f->payload, f->len, (size_t)run_settings(r)->max_result_chars, &r->result,
-                       &cut, NULL) < 0)
+    n = display_result(f->payload, f->len, (size_t)run_settings(r)->max_result_chars, &r->result,
+                       &cut, &error);
+    if (n < 0)
         buf_clear(&r->result);
     r->truncated |= cut;
     pthread_mutex_unlock(&r->lock);
+    if (n < 0)
+        note_left_out(r, "the result", &error);
     if (r->result.len)
         run_log_append(&r->log, RUN_EVENT_RESULT, r->result.data, r->result.len);
 }

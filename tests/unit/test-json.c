@@ -34,6 +34,38 @@ TEST(strict_json_only)
     }
 }
 
+static char many[3 * JSON_VALUES_MAX];
+
+/* A list of `count` members, which is one value more. */
+static size_t list(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        many[2 * i] = i ? ',' : '[';
+        many[2 * i + 1] = '1';
+    }
+    many[2 * count] = ']';
+    return 2 * count + 1;
+}
+
+TEST(the_number_of_values_is_limited)
+{
+    struct error err;
+    auto_json yyjson_doc *doc = NULL;
+    size_t len = list(JSON_VALUES_MAX - 1);
+
+    assert_int_eq(parse(many, len), 0);
+    len = list(JSON_VALUES_MAX);
+    assert_int_eq(json_parse(many, len, &doc, &err), -ERR_INVALID);
+    assert_str_has(err.text, "values");
+}
+
+TEST(separators_in_strings_are_no_values)
+{
+    memset(many, ',', sizeof(many));
+    many[0] = many[sizeof(many) - 1] = '"';
+    assert_int_eq(parse(many, sizeof(many)), 0);
+}
+
 TEST(depth_is_limited)
 {
     char text[4 * JSON_DEPTH_MAX];
