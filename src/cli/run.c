@@ -17,13 +17,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <termios.h>
 
 enum {
     CELLS_MAX = 1000,
     DEPS_MAX = 100,
+    INPUT_POLL_MS = 100,
     FILE_MAX_BYTES = 64 * 1024 * 1024,
     EVENT_BYTES = 128 * 1024 * 1024
 };
@@ -67,7 +70,9 @@ struct runner {
 
     pthread_mutex_t lock; /* of what the signal thread touches */
     struct run *current;
-    bool stopped;
+    bool creating;
+    bool interrupted; /* the current cell, once */
+    bool stopped;     /* nothing more is to be run */
 };
 
 /* ---- arguments ---- */
@@ -211,25 +216,55 @@ static void runner_done(struct runner *r)
 
 /* ---- signals ---- */
 
+static void signal_set_fill(sigset_t *ret)
+{
+    sigemptyset(ret);
+    sigaddset(ret, SIGINT);
+    sigaddset(ret, SIGTERM);
+    sigaddset(ret, SIGHUP);
+    sigaddset(ret, SIGUSR1); /* ends the thread that waits for them */
+}
+
+/* The session that is being made is ended, and with it the making. */
+static void creation_stop(struct runner *r)
+{
+    auto_free struct session_info *list = NULL;
+    size_t count = 0;
+
+    if (session_list(r->manager, NULL, &list, &count, NULL) < 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        struct error error;
+
+        if (session_stop(r->manager, list[i].id, NULL, &error) < 0 && error.code != ERR_NOT_FOUND)
+            verb_fail(&error);
+    }
+}
+
+/* Ctrl-C stops the cell; a second one, or SIGTERM, also those that follow. */
+static void signal_handle(struct runner *r, int sig)
+{
+    bool creating;
+
+    pthread_mutex_lock(&r->lock);
+    r->stopped |= sig != SIGINT || !r->current || r->interrupted;
+    r->interrupted = true;
+    creating = r->creating;
+    if (r->current)
+        run_cancel(r->current);
+    pthread_mutex_unlock(&r->lock);
+    if (creating)
+        creation_stop(r);
+}
+
 static void *signal_main(void *arg)
 {
-    struct runner *r = arg;
     sigset_t set;
     int sig;
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGUSR1);
-    while (sigwait(&set, &sig) == 0 && sig != SIGUSR1) {
-        pthread_mutex_lock(&r->lock);
-        /* Ctrl-C stops the cell; a second one, or SIGTERM, also those that follow. */
-        r->stopped |= sig != SIGINT || !r->current;
-        if (r->current)
-            run_cancel(r->current);
-        pthread_mutex_unlock(&r->lock);
-    }
+    signal_set_fill(&set);
+    while (sigwait(&set, &sig) == 0 && sig != SIGUSR1)
+        signal_handle(arg, sig);
     return NULL;
 }
 
@@ -244,13 +279,19 @@ static void signals_block(void)
 {
     sigset_t set;
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGUSR1);
+    signal_set_fill(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+}
+
+static bool runner_is_stopped(struct runner *r)
+{
+    bool stopped;
+
+    pthread_mutex_lock(&r->lock);
+    stopped = r->stopped;
+    pthread_mutex_unlock(&r->lock);
+    return stopped;
 }
 
 /* ---- output ---- */
@@ -298,25 +339,59 @@ static void print_error(const char *json, size_t len)
     out_line(STDERR_FILENO, json_get_str(root, "message", ""));
 }
 
+/* Whether a line can be read before the run has ended. */
+static bool input_wait(struct run *run)
+{
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    struct run_outcome outcome;
+
+    while (poll(&in, 1, INPUT_POLL_MS) == 0) {
+        if (run_wait(run, 0, &outcome, NULL) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* A line of the terminal, which gives them one by one; -1 at the end of input. */
+static ssize_t line_read(struct run *run, bool hidden, char *ret, size_t size)
+{
+    struct termios before, silent;
+    ssize_t n = -1;
+
+    hidden = hidden && tcgetattr(STDIN_FILENO, &before) == 0;
+    if (hidden) {
+        silent = before;
+        silent.c_lflag &= ~(tcflag_t)ECHO;
+        tcsetattr(STDIN_FILENO, TCSANOW, &silent);
+    }
+    if (input_wait(run))
+        n = read(STDIN_FILENO, ret, size);
+    if (hidden) {
+        tcsetattr(STDIN_FILENO, TCSANOW, &before);
+        out(STDERR_FILENO, "\n", 1);
+    }
+    if (n > 0 && ret[n - 1] == '\n')
+        return n - 1;
+    return n > 0 ? n : -1;
+}
+
 /* Asks the terminal; only where the cells themselves do not come from it. */
 static void input_answer(struct run *run, const char *json, size_t len)
 {
     auto_json yyjson_doc *doc = NULL;
+    bool hidden = false;
     char line[4096];
+    ssize_t n;
 
     if (json_parse(json, len, &doc, NULL) == 0) {
         const char *prompt = json_get_str(yyjson_doc_get_root(doc), "prompt", "");
 
+        hidden = json_get_bool(yyjson_doc_get_root(doc), "password", false);
         out(STDERR_FILENO, prompt, strlen(prompt));
     }
-    if (!fgets(line, sizeof(line), stdin)) {
-        if (run_input(run, NULL, 0, NULL) < 0)
-            return;
-        return;
-    }
-    line[strcspn(line, "\n")] = 0;
-    if (run_input(run, line, strlen(line), NULL) < 0)
-        return;
+    n = line_read(run, hidden, line, sizeof(line));
+    if (run_input(run, n < 0 ? NULL : line, n < 0 ? 0 : (size_t)n, NULL) < 0)
+        return; /* it has ended meanwhile */
 }
 
 static void event_print(struct runner *r, struct run *run, const struct run_event *e)
@@ -410,6 +485,7 @@ static void current_set(struct runner *r, struct run *run)
 {
     pthread_mutex_lock(&r->lock);
     r->current = run;
+    r->interrupted = false;
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -441,7 +517,7 @@ static int cells_run(struct runner *r)
 {
     int status = 0;
 
-    for (size_t i = 0; i < r->cell_count && !r->stopped; i++) {
+    for (size_t i = 0; i < r->cell_count && !runner_is_stopped(r); i++) {
         struct run_outcome outcome;
         struct error error;
 
@@ -455,7 +531,7 @@ static int cells_run(struct runner *r)
         if (!outcome.state_kept)
             break;
     }
-    return status ? status : r->stopped ? EXIT_CELL_FAILED : 0;
+    return status ? status : runner_is_stopped(r) ? EXIT_CELL_FAILED : 0;
 }
 
 static void degraded_tell(uint32_t bits)
@@ -472,23 +548,45 @@ static void degraded_tell(uint32_t bits)
         log_info("degraded: %s; `sandbox-agent doctor` has the fixes", text);
 }
 
+static void creating_set(struct runner *r, bool creating)
+{
+    pthread_mutex_lock(&r->lock);
+    r->creating = creating;
+    pthread_mutex_unlock(&r->lock);
+}
+
+static int session_make(struct runner *r, struct error *reterr)
+{
+    int n;
+
+    creating_set(r, true);
+    n = session_create(r->manager,
+                       &(struct session_options){.size = sizeof(struct session_options),
+                                                 .runtime = r->language,
+                                                 .image = r->image,
+                                                 .network = r->network,
+                                                 .memory_bytes = r->memory,
+                                                 .dependencies = r->deps,
+                                                 .dependency_count = r->dep_count},
+                       &r->session, reterr);
+    creating_set(r, false);
+    if (n < 0 && runner_is_stopped(r))
+        return error_set(reterr, ERR_CANCELLED, "stopped before the session was ready");
+    return n;
+}
+
 static int session_run(struct runner *r, struct error *reterr)
 {
     pthread_t signals;
-    int n = session_create(r->manager,
-                           &(struct session_options){.size = sizeof(struct session_options),
-                                                     .runtime = r->language,
-                                                     .image = r->image,
-                                                     .network = r->network,
-                                                     .memory_bytes = r->memory,
-                                                     .dependencies = r->deps,
-                                                     .dependency_count = r->dep_count},
-                           &r->session, reterr);
+    int n = signals_take(r, &signals, reterr);
 
-    if (n < 0 || (n = signals_take(r, &signals, reterr)) < 0)
+    if (n < 0)
         return n;
-    degraded_tell(r->session.degraded);
-    n = cells_run(r);
+    n = session_make(r, reterr);
+    if (n == 0) {
+        degraded_tell(r->session.degraded);
+        n = cells_run(r);
+    }
     pthread_kill(signals, SIGUSR1);
     pthread_join(signals, NULL);
     return n;

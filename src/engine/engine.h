@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "engine/control.h"
+#include "engine/image.h"
 #include "wire/job.h"
 
 #include <pthread.h>
@@ -72,6 +73,9 @@ struct engine_vtable {
     const char *name;
     int (*open)(struct engine *e, const struct sandbox_spec *spec, struct sandbox **ret,
                 struct error *reterr);
+    /* Makes sure that the image of a runtime is there; takes minutes. May be NULL. */
+    int (*build)(struct engine *e, const char *runtime, image_progress_fn *progress, void *user,
+                 struct error *reterr);
     /* Takes the install network of a sandbox away. */
     int (*seal)(struct engine *e, struct sandbox *s, struct error *reterr);
     /* Ends a sandbox and waits until every trace of it is gone. */

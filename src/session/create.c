@@ -73,10 +73,9 @@ static int image_get(struct session_manager *m, const struct session_options *o,
     }
     r = image_find(&m->images, runtime, ret, PATH_LEN, &error);
     if (r < 0 && error.code == ERR_NOT_FOUND && !m->options.no_build) {
-        struct image_build_options build = {
-            .size = sizeof(build), .progress = image_progress, .user = m, .cancel_fd = -1};
-
-        r = image_build(&m->images, runtime, &build, reterr);
+        if (!m->engine->ops->build)
+            return error_set(reterr, ERR_UNAVAILABLE, "the image of '%s' is missing", runtime);
+        r = m->engine->ops->build(m->engine, runtime, image_progress, m, reterr);
         return r < 0 ? r : image_find(&m->images, runtime, ret, PATH_LEN, reterr);
     }
     if (r < 0 && reterr)

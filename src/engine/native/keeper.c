@@ -248,19 +248,81 @@ static int helper_open(const char *name, struct error *reterr)
     return r < 0 ? error_sys(reterr, errno, "cannot open '%s'", path) : r;
 }
 
-static int keeper_spawn(const int fds[KEEPER_FD_COUNT], pid_t *ret, struct error *reterr)
+#ifndef SBX_FAILPOINTS
+/* What an image build needs of the environment; nothing else gets into the privileged process. */
+static bool env_is_passed(const char *entry)
+{
+    static const char *const names[] = {
+        "PATH=",
+        "HOME=",
+        "TMPDIR=",
+        "LANG=",
+        "SANDBOX_",
+        "XDG_",
+        "SSL_CERT_",
+        "CURL_CA_BUNDLE=",
+        "NPM_CONFIG_",
+        "npm_config_",
+        "NODE_EXTRA_CA_CERTS=",
+        "http_proxy=",
+        "https_proxy=",
+        "no_proxy=",
+        "HTTP_PROXY=",
+        "HTTPS_PROXY=",
+        "NO_PROXY=",
+        "APT_CONFIG=",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strncmp(entry, names[i], strlen(names[i])) == 0)
+            return true;
+    }
+    return false;
+}
+#endif
+
+/*
+ * The keeper's environment, as a vector to be freed; the image directory as the settings have it,
+ * which may come from a file. A test arms failpoints by the environment, so there it is passed
+ * whole.
+ */
+static char **keeper_env(char *image_dir)
+{
+    size_t count = 0, n = 0;
+    char **env;
+
+    for (char **e = environ; *e; e++)
+        count++;
+    env = calloc(count + 2, sizeof(*env));
+    if (!env)
+        return NULL;
+    env[n++] = image_dir;
+    for (char **e = environ; *e; e++) {
+        if (strncmp(*e, "SANDBOX_IMAGE_DIR=", strlen("SANDBOX_IMAGE_DIR=")) == 0)
+            continue;
+#ifndef SBX_FAILPOINTS
+        if (!env_is_passed(*e))
+            continue;
+#endif
+        env[n++] = *e;
+    }
+    return env;
+}
+
+static int keeper_spawn(const int fds[KEEPER_FD_COUNT], const char *image_dir, pid_t *ret,
+                        struct error *reterr)
 {
     char launch[PATH_LEN], agent[PATH_LEN];
     char *argv[] = {launch, (char *)"--keeper", (char *)"--agent", agent, NULL};
-#ifdef SBX_FAILPOINTS
-    char **env = environ; /* a test arms its failpoints by the environment */
-#else
-    char *env[] = {NULL};
-#endif
+    char image_dir_entry[PATH_LEN + 32];
+    auto_free char **env = keeper_env(image_dir_entry);
     struct spawn_fd list[KEEPER_FD_COUNT];
     size_t count = 0;
     int r = libexec_find("sandbox-launch", launch, sizeof(launch), reterr);
 
+    if (!env)
+        return error_no_memory(reterr);
+    snprintf(image_dir_entry, sizeof(image_dir_entry), "SANDBOX_IMAGE_DIR=%s", image_dir);
     if (r < 0 || (r = libexec_find("sandbox-agent", agent, sizeof(agent), reterr)) < 0)
         return r;
     list[count++] = (struct spawn_fd){.parent = STDERR_FILENO, .child = STDERR_FILENO};
@@ -298,7 +360,7 @@ int keeper_start(int instance_dir, const struct egress_config *config,
     fds[KEEPER_FD_INIT] = init;
     fds[KEEPER_FD_EGRESS] = egress;
     fds[KEEPER_FD_EGRESS_CONFIG] = memfd;
-    if ((r = keeper_spawn(fds, &child, reterr)) < 0)
+    if ((r = keeper_spawn(fds, handlers->image_dir, &child, reterr)) < 0)
         return r;
     sock = instance_socket_connect(instance_dir, KEEPER_SOCKET, SOCK_SEQPACKET);
     if (sock < 0)

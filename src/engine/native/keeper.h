@@ -17,7 +17,8 @@ struct keeper_handlers {
     keeper_event_fn *on_event;
     keeper_lost_fn *on_lost;
     void *user;
-    bool drop_privileges; /* once the keeper is there, before the reader thread starts */
+    const char *image_dir; /* of a keeper that is started: where it builds images */
+    bool drop_privileges;  /* once the keeper is there, before the reader thread starts */
 };
 
 /*

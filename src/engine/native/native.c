@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "engine/native/build.h"
 #include "engine/native/egress_config.h"
 #include "engine/native/instance.h"
 #include "engine/native/keeper.h"
@@ -140,6 +141,7 @@ static int keeper_get(struct native *n, struct keeper **ret, struct error *reter
         .on_event = on_keeper_event,
         .on_lost = on_keeper_lost,
         .user = n,
+        .image_dir = n->settings->image_dir,
         .drop_privileges = n->unprivileged,
     };
     auto_free struct egress_config *config = calloc(1, sizeof(*config));
@@ -333,6 +335,21 @@ static int native_open(struct engine *e, const struct sandbox_spec *spec, struct
     return 0;
 }
 
+static int native_build(struct engine *e, const char *runtime, image_progress_fn *progress,
+                        void *user, struct error *reterr)
+{
+    struct native *n = (struct native *)e;
+    struct image_build_options build = {
+        .size = sizeof(build), .progress = progress, .user = user, .cancel_fd = -1};
+    struct image_store store;
+    int r;
+
+    if (n->unprivileged)
+        return keeper_build(keeper_current(n), runtime, progress, user, reterr);
+    r = image_store_init(&store, n->settings->image_dir, reterr);
+    return r < 0 ? r : image_build(&store, runtime, &build, reterr);
+}
+
 static int native_seal(struct engine *e, struct sandbox *s, struct error *reterr)
 {
     struct native *n = (struct native *)e;
@@ -443,6 +460,7 @@ static void native_free(struct engine *e, bool end_all)
 static const struct engine_vtable native_ops = {
     .name = "native",
     .open = native_open,
+    .build = native_build,
     .seal = native_seal,
     .close = native_close,
     .adopt = native_adopt,
