@@ -20,7 +20,7 @@
 #define MASK_DIR ".mask-dir"
 #define MASK_FILE ".mask-file"
 
-enum { PAGE = 4096, INODES_LEAST = 64 };
+enum { PAGE = 4096, INODES_LEAST = 64, PTYS_MAX = 64 };
 
 static int config_number(int fs, const char *key, uint64_t value)
 {
@@ -141,6 +141,7 @@ static int links_make(int dev, struct error *reterr)
     return 0;
 }
 
+/* The host has one number of terminals for all, so a sandbox has a part of it. */
 static int devpts_attach(int dev, struct error *reterr)
 {
     auto_fd int fs = fsopen("devpts", FSOPEN_CLOEXEC);
@@ -148,6 +149,7 @@ static int devpts_attach(int dev, struct error *reterr)
 
     if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "ptmxmode", "0666", 0) < 0 ||
         fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0620", 0) < 0 ||
+        config_number(fs, "max", PTYS_MAX) < 0 ||
         fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 ||
         (mount_fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)) < 0)
         return error_sys(reterr, errno, "cannot make a devpts");

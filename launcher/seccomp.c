@@ -66,6 +66,7 @@ static const struct named_call named_calls[] = {
 #define CLONE_NAMESPACES 0x7e020000u
 #define TTY_TIOCSTI 0x5412u
 #define TTY_TIOCLINUX 0x541cu
+#define TTY_TIOCSETD 0x5423u /* loads line disciplines */
 
 /* Half an argument, compared under a mask. `always` makes a condition that holds. */
 struct condition {
@@ -108,6 +109,7 @@ static const struct argument_rule {
     {__NR_socketpair, 0, ALWAYS, ALWAYS, DO_ERRNO(EAFNOSUPPORT)},
     {__NR_ioctl, 0, ARG(1, TTY_TIOCSTI), ALWAYS, DO_ERRNO(EPERM)},
     {__NR_ioctl, 0, ARG(1, TTY_TIOCLINUX), ALWAYS, DO_ERRNO(EPERM)},
+    {__NR_ioctl, 0, ARG(1, TTY_TIOCSETD), ALWAYS, DO_ERRNO(EPERM)},
     {__NR_ioctl, 0, ALWAYS, ALWAYS, DO_ALLOW},
     {__NR_prctl, 0, ARG(0, PR_SET_MM), ALWAYS, DO_ERRNO(EPERM)},
     {__NR_prctl, 0, ARG(0, PR_SET_PTRACER), ALWAYS, DO_ERRNO(EPERM)},

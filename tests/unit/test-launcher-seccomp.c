@@ -172,9 +172,10 @@ TEST(sockets_by_family)
     assert_uint_eq(call(SYS_socket, 0x100000000ull | AF_NETLINK, 0, 4), ERRNO(EAFNOSUPPORT));
 }
 
-TEST(terminals_cannot_be_fed)
+TEST(terminals_cannot_be_fed_or_get_line_disciplines)
 {
-    static const uint64_t refused[] = {0x5412, 0x541c, 0x100005412ull, 0xffffffff0000541cull};
+    static const uint64_t refused[] = {0x5412, 0x541c, 0x5423, 0x100005412ull,
+                                       0xffffffff0000541cull};
 
     build(SECCOMP_DEFAULT, 0);
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
