@@ -130,7 +130,9 @@ bool disk_close(int dirfd, int loop)
         return true;
     snprintf(path, sizeof(path), "/dev/loop%d", loop);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || ioctl(fd, LOOP_GET_STATUS64, &info) < 0 || info.lo_inode != st.st_ino)
+    /* Inode numbers alone are not unique: another file system's image must not lose its device. */
+    if (fd < 0 || ioctl(fd, LOOP_GET_STATUS64, &info) < 0 || info.lo_device != st.st_dev ||
+        info.lo_inode != st.st_ino)
         return true;
     (void)ioctl(fd, LOOP_CLR_FD, 0);
     return ioctl(fd, LOOP_GET_STATUS64, &info) < 0;

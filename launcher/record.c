@@ -91,7 +91,7 @@ static void record_parse_group(char *line, struct cgroup_set *ret)
     *path++ = 0;
     if (str_parse_int(line, 1, 2, &version) < 0 ||
         str_parse_int(second, 0, 255, &controllers) < 0 || path[0] != '/' ||
-        !strstr(path, "/sandbox-agent/") || strstr(path, "/../") ||
+        !strstr(path, "/sandbox-agent/") || strstr(path, "/../") || str_ends(path, "/..") ||
         str_copy(dir.path, sizeof(dir.path), path) < 0)
         return;
     dir.version = (uint8_t)version;

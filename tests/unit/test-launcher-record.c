@@ -62,6 +62,7 @@ TEST(torn_and_senseless_records)
         "boot " BOOT "\npid 55",
         "boot " BOOT "\ncgroup\ncgroup 1\ncgroup 1 1\ncgroup 3 1 /sandbox-agent/\n",
         "boot " BOOT "\ncgroup 1 1 /etc\ncgroup 1 1 /a/sandbox-agent/../../etc\n",
+        "boot " BOOT "\ncgroup 2 0 /sys/fs/cgroup/system.slice/sandbox-agent/..\n",
     };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
