@@ -222,6 +222,7 @@ def test_a_new_daemon_finds_the_sandboxes(start, image):
 
 def test_a_second_keeper_is_refused(start):
     keeper = start()
+    keeper.request(lib.INFO)
     second = lib.Keeper(keeper.dir, start=False, stderr=subprocess.PIPE)
     with pytest.raises(ConnectionError):
         second.start()
