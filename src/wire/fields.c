@@ -38,7 +38,7 @@ int fields_next(const struct fields *f, size_t *pos, struct field *ret, struct e
 
 int fields_check(const struct fields *f, struct error *reterr)
 {
-    struct field field;
+    struct field field = {};
     size_t pos = 0;
     int r;
 
@@ -67,7 +67,7 @@ bool fields_find(const struct fields *f, const char *key, struct field *ret)
 int fields_get_int(const struct fields *f, const char *key, int64_t fallback, int64_t *ret,
                    struct error *reterr)
 {
-    struct field field;
+    struct field field = {};
     char text[24];
 
     *ret = fallback;
@@ -84,7 +84,7 @@ int fields_get_int(const struct fields *f, const char *key, int64_t fallback, in
 
 int fields_get_str(const struct fields *f, const char *key, char **ret, struct error *reterr)
 {
-    struct field field;
+    struct field field = {};
     char *copy;
 
     if (!fields_find(f, key, &field))
@@ -103,7 +103,7 @@ int fields_get_str(const struct fields *f, const char *key, char **ret, struct e
 static int strv_measure(const struct fields *f, const char *key, size_t *ret_count,
                         size_t *ret_bytes, struct error *reterr)
 {
-    struct field field;
+    struct field field = {};
     size_t pos = 0;
     int r;
 
@@ -123,7 +123,7 @@ int fields_get_strv(const struct fields *f, const char *key, char ***ret, size_t
                     struct error *reterr)
 {
     size_t count, bytes, pos = 0, i = 0;
-    struct field field;
+    struct field field = {};
     char **vector, *text;
     int r = strv_measure(f, key, &count, &bytes, reterr);
 

@@ -11,7 +11,7 @@ import index
 import pytest
 import sa as sa_module
 
-from conftest import IMAGES
+IMAGES = os.environ.get("SANDBOX_IMAGE_DIR", "/var/lib/sandbox-agent/images")
 
 USER = "sbx-rootless"
 
