@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The new root: the image read-only, or an overlay over it where the root is to be writable or the
- * image lacks a directory we mount on. Nothing of the image is trusted: a target is reached without
- * following links, and a link in its place refuses the start.
+ * The new root: an overlay over the image. Its inodes are the sandbox's own, where a plain mount of
+ * the image would let sandboxes watch (inotify) and lock each other's files; and what it tells of
+ * itself inside names no path of the host. Nothing of the image is trusted: a target is reached
+ * without following links, and a link in its place refuses the start.
  */
 #include "launcher/confine-internal.h"
 
@@ -140,7 +141,7 @@ static int path_make(int root, const char *path, bool is_dir)
 
 static int staging_make(struct confine *c, struct error *reterr)
 {
-    static const char *const dirs[] = {"lower", "upper", "work", "root"};
+    static const char *const dirs[] = {"lower", "upper", "work", "root", "empty"};
     const struct tmpfs_options options = {
         .size = c->job->flags & JOB_OVERLAY_ROOT ? c->job->tmpfs_bytes : MIB,
         .mode = 0755,
@@ -162,25 +163,65 @@ static int staging_make(struct confine *c, struct error *reterr)
     return TAKE_FD(fd);
 }
 
-static int overlay_mount(struct confine *c, struct error *reterr)
+/* 1; or 0 where this host has no overlay for us and the image does as it is. */
+static int overlay_mount(struct confine *c, bool needed, struct error *reterr)
 {
-    auto_fd int stage = staging_make(c, reterr);
     auto_fd int lower = -1;
     int r;
 
-    if (stage < 0)
-        return stage;
-    lower = openat(stage, "lower", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    c->stage_fd = staging_make(c, reterr);
+    if (c->stage_fd < 0)
+        return c->stage_fd;
+    lower = openat(c->stage_fd, "lower", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (lower < 0)
         return error_sys(reterr, errno, "cannot prepare the overlay");
     if ((r = confine_attach(c->image_fd, lower, "image", reterr)) < 0)
         return r;
+    c->root_fd = c->image_fd;
     /* Relative, so that the paths that mountinfo shows inside say nothing about the host. */
-    if (fchdir(stage) < 0 || mount("overlay", "root", "overlay", MS_NOSUID | MS_NODEV,
-                                   "lowerdir=lower,upperdir=upper,workdir=work,userxattr") < 0)
-        return error_sys(reterr, errno, "cannot mount an overlay over the image");
-    c->root_fd = openat(stage, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return c->root_fd < 0 ? error_sys(reterr, errno, "cannot open the overlay") : 0;
+    if (fchdir(c->stage_fd) < 0 ||
+        mount("overlay", "root", "overlay", MS_NOSUID | MS_NODEV,
+              "lowerdir=lower,upperdir=upper,workdir=work,userxattr") < 0)
+        return needed ? error_sys(reterr, errno, "cannot mount an overlay over the image") : 0;
+    c->root_fd = openat(c->stage_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return c->root_fd < 0 ? error_sys(reterr, errno, "cannot open the overlay") : 1;
+}
+
+/* An overlay of one layer, because an empty second one is what the kernel asks for. */
+static int layer_mount(const char *name)
+{
+    auto_fd int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+    char layers[32];
+
+    snprintf(layers, sizeof(layers), "%s:empty", name);
+    if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", layers, 0) < 0 ||
+        fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) < 0 ||
+        fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return -1;
+    return fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+/* Our own directories get inodes and a neutral name in the same way, where that can be. */
+static void mounts_cover(struct confine *c)
+{
+    for (uint32_t i = 0; i < c->job->mount_count; i++) {
+        auto_fd int at = -1;
+        struct stat st;
+        char name[16];
+        int fd;
+
+        if (c->job->mounts[i].writable ||
+            fstatat(c->mount_fds[i], "", &st, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) < 0 ||
+            !S_ISDIR(st.st_mode))
+            continue;
+        snprintf(name, sizeof(name), "mount%u", i);
+        if (mkdirat(c->stage_fd, name, 0755) < 0 ||
+            (at = openat(c->stage_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0 ||
+            confine_attach(c->mount_fds[i], at, name, NULL) < 0 || (fd = layer_mount(name)) < 0)
+            continue;
+        close(c->mount_fds[i]);
+        c->mount_fds[i] = fd;
+    }
 }
 
 /* Fills the holes of the image, then shuts the overlay if nobody asked for a writable root. */
@@ -228,8 +269,17 @@ static int sources_open(struct confine *c, struct error *reterr)
     return 0;
 }
 
+bool confine_overlays(const struct features *features, const struct id_plan *ids,
+                      const struct launch_job *job)
+{
+    bool shifted = !ids->programs && !ids->one_uid;
+
+    return (job->flags & JOB_OVERLAY_ROOT) || !shifted || features->overlay_idmap;
+}
+
 int confine_root(struct confine *c, struct error *reterr)
 {
+    bool needed;
     int r = confine_failpoint("mount-root");
 
     if (r < 0)
@@ -241,12 +291,14 @@ int confine_root(struct confine *c, struct error *reterr)
         return r;
     if ((r = image_lacks(c, reterr)) < 0)
         return r;
-    if (r == 0 && !(c->job->flags & JOB_OVERLAY_ROOT)) {
+    needed = r > 0 || (c->job->flags & JOB_OVERLAY_ROOT);
+    if (!needed && !confine_overlays(c->features, c->ids, c->job)) {
         c->root_fd = c->image_fd;
         return confine_attach(c->image_fd, c->anchor_fd, "image", reterr);
     }
-    if ((r = overlay_mount(c, reterr)) < 0)
+    if ((r = overlay_mount(c, needed, reterr)) <= 0)
         return r;
+    mounts_cover(c);
     return overlay_complete(c, reterr);
 }
 

@@ -52,11 +52,17 @@ struct confine {
     int image_fd, disk_fd;
     int mount_fds[JOB_MOUNTS];
     int anchor_fd; /* where the new root is attached until pivot_root */
+    int stage_fd;  /* the tmpfs with the parts of overlays; -1: none */
     int root_fd;
 };
 
 /* Never returns: init runs, or a LAUNCH_FAILED was sent. */
 _Noreturn void confine_run(struct confine *c);
+
+/* Whether the root is an overlay even where the image could be mounted as it is: not where only a
+ * plain mount can have its owners shifted. */
+bool confine_overlays(const struct features *features, const struct id_plan *ids,
+                      const struct launch_job *job);
 
 /* What is mounted read-only (and without set-uid programs and devices) from the host. Returns a
  * detached mount. `userns_fd` >= 0: owners are shifted by that namespace's maps; EINVAL where the

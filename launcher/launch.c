@@ -147,6 +147,7 @@ static _Noreturn void child_run(struct keeper *k, struct sandbox *s, int sock, i
                               .slot_fd = s->slot.fd,
                               .init_fd = k->init_fd,
                               .anchor_fd = -1,
+                              .stage_fd = -1,
                               .root_fd = -1};
 
     confine_run(&confine);
@@ -220,7 +221,7 @@ static int step_maps(struct keeper *k, struct sandbox *s, struct error *reterr)
 static int image_open(struct keeper *k, struct sandbox *s)
 {
     bool shift = s->ids.userns && k->features.idmap &&
-                 (k->features.overlay_idmap || !(s->job->flags & JOB_OVERLAY_ROOT));
+                 (k->features.overlay_idmap || !confine_overlays(&k->features, &s->ids, s->job));
     int fd = shift ? confine_image_open(s->job->rootfs, s->userns_fd) : -1;
 
     if (fd >= 0 || (shift && errno != EINVAL && errno != EOPNOTSUPP))
