@@ -71,7 +71,7 @@ static bool runtime_is_defined(int definitions, const char *name)
 
     if (!str_check_chars(name, RUNTIME_CHARS, IMAGE_RUNTIME - 1) || str_eq(name, "common"))
         return false;
-    snprintf(path, sizeof(path), "%s/packages", name);
+    snprintf(path, sizeof(path), "%.*s/packages", IMAGE_RUNTIME - 1, name);
     return faccessat(definitions, path, R_OK, 0) == 0;
 }
 
