@@ -463,6 +463,25 @@ static void call_on_lost(struct control_sink *sink, const struct error *why)
     call_finish(call, -(int)why->code);
 }
 
+static enum error_code code_from_errno(int64_t sys)
+{
+    return sys == ENOENT ? ERR_NOT_FOUND : sys == ENOSPC ? ERR_DISK : ERR_SYSTEM;
+}
+
+static enum error_code code_from_status(const char *status)
+{
+    static const struct {
+        const char *status;
+        enum error_code code;
+    } codes[] = {{"died", ERR_DIED}, {"timeout", ERR_TIMEOUT}, {"interrupted", ERR_CANCELLED}};
+
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        if (str_eq(codes[i].status, status))
+            return codes[i].code;
+    }
+    return ERR_SYSTEM;
+}
+
 int control_end_check(const struct fields *end, struct error *reterr)
 {
     auto_free char *status = NULL, *message = NULL, *cause = NULL;
@@ -474,15 +493,11 @@ int control_end_check(const struct fields *end, struct error *reterr)
     if (fields_get_int(end, "errno", 0, &sys, reterr) < 0)
         return -ERR_PROTOCOL;
     if (fields_get_str(end, "message", &message, NULL) == 0)
-        r = error_set(reterr,
-                      sys == ENOENT   ? ERR_NOT_FOUND
-                      : sys == ENOSPC ? ERR_DISK
-                                      : ERR_SYSTEM,
-                      "%s", message);
+        r = error_set(reterr, code_from_errno(sys), "%s", message);
     else if (fields_get_str(end, "cause", &cause, NULL) == 0)
-        r = error_set(reterr, ERR_DIED, "%s (%s)", status, cause);
+        r = error_set(reterr, code_from_status(status), "%s (%s)", status, cause);
     else
-        r = error_set(reterr, ERR_SYSTEM, "%s", status);
+        r = error_set(reterr, code_from_status(status), "%s", status);
     if (reterr)
         reterr->sys = (int)sys;
     return r;

@@ -221,6 +221,9 @@ TEST(the_end_of_a_call_is_its_result)
         {{"status=error", "errno=13", "message=not allowed"}, ERR_SYSTEM, "not allowed"},
         {{"status=died", "cause=exit:3"}, ERR_DIED, "died (exit:3)"},
         {{"status=error"}, ERR_SYSTEM, "error"},
+        {{"status=error", "cause=exit:1"}, ERR_SYSTEM, "error (exit:1)"},
+        {{"status=timeout", "cause=timeout"}, ERR_TIMEOUT, "timeout"},
+        {{"status=interrupted", "cause=user"}, ERR_CANCELLED, "interrupted"},
         {{"errno=x"}, ERR_PROTOCOL, ""},
     };
     auto_link struct link l = {};
@@ -353,7 +356,7 @@ TEST(a_caller_that_has_enough_stops_the_rest)
                                                          .user = &taken,
                                                          .deadline = clock_deadline(PEER_WAIT_MS)},
                                &err),
-                  -ERR_DIED);
+                  -ERR_CANCELLED);
     pthread_join(thread, NULL);
     assert_int_eq(taken, 2);
 }
