@@ -75,9 +75,11 @@ int utf8_repair_feed(struct utf8_repair *u, const void *data, size_t len, struct
         }
         u->pending[u->pending_len++] = p[i++];
         if (u->pending_len == lead_length(u->pending[0])) {
-            if (buf_append(ret, u->pending, u->pending_len) < 0)
+            size_t whole = u->pending_len;
+
+            u->pending_len = 0; /* also when there is no room: pending has none for a fifth byte */
+            if (buf_append(ret, u->pending, whole) < 0)
                 return -1;
-            u->pending_len = 0;
         }
     }
     return 0;
