@@ -19,9 +19,10 @@ TEST(a_record_is_read_as_it_was_written)
 {
     struct record written = {.pid = 4711, .start_time = 99, .slot = 5, .loop = 3};
     struct launch_job job = {.memory_bytes = 1, .pids = 2};
-    char boot[64], *text;
+    auto_free char *text = NULL;
+    char boot[64];
     struct error err;
-    int dir = open(test_dir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_fd int dir = open(test_dir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     assert_true(dir >= 0);
     written.groups.count = 1;
@@ -38,8 +39,6 @@ TEST(a_record_is_read_as_it_was_written)
     assert_int_eq(record.loop, 3);
     assert_uint_eq(record.groups.count, 1);
     assert_str_eq(record.groups.dirs[0].path, written.groups.dirs[0].path);
-    free(text);
-    close(dir);
 }
 
 TEST(a_record_of_another_boot_names_no_process)
