@@ -51,6 +51,29 @@ TEST(the_lowest_free_number_is_taken)
     assert_true(is_there("run"));
 }
 
+TEST(a_state_directory_that_others_can_change_is_refused)
+{
+    struct instance a;
+    struct error err;
+    char run[400];
+
+    assert_int_eq(mkdir(state(), 0700), 0);
+    assert_int_eq(chmod(state(), 0770), 0);
+    assert_int_eq(instance_take(state(), "run", &a, &err), -ERR_DENIED);
+    assert_int_eq(chmod(state(), 0755), 0);
+    assert_ok(instance_take(state(), "run", &a, &err), err);
+    instance_release(&a, state());
+    snprintf(run, sizeof(run), "%s/run", state());
+    assert_int_eq(chmod(run, 0702), 0);
+    assert_int_eq(instance_take(state(), "run", &a, &err), -ERR_DENIED);
+    assert_int_eq(chmod(run, 0700), 0);
+    if (geteuid() != 0)
+        return;
+    assert_int_eq(chown(state(), 1234, 0), 0);
+    assert_int_eq(instance_take(state(), "run", &a, &err), -ERR_DENIED);
+    assert_str_has(err.text, "must belong to user 0");
+}
+
 TEST(there_is_one_server_and_the_second_is_told_of_it)
 {
     struct instance a, b;

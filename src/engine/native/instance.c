@@ -30,15 +30,38 @@ static int lock_try(int fd)
     return fcntl(fd, F_OFD_SETLK, &lock);
 }
 
-static int run_dir_open(const char *state_dir, struct error *reterr)
+/* What lies in it says which processes and groups to end and what to mount, as root as well. */
+static int owner_check(int dir, const char *state_dir, struct error *reterr)
 {
-    char path[PATH_LEN];
-    int r = path_join(path, sizeof(path), state_dir, "run", reterr);
+    struct stat st;
 
-    if (r < 0 || (r = path_make_dirs(state_dir, 0700, reterr)) < 0 ||
-        (r = path_make_dirs(path, 0700, reterr)) < 0)
+    if (fstat(dir, &st) < 0)
+        return error_sys(reterr, errno, "cannot look at '%s'", state_dir);
+    if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return error_set(reterr, ERR_DENIED,
+                         "the state directory '%s' (or 'run' in it) is not its user's alone: it "
+                         "must belong to user %u, and nobody else may write to it",
+                         state_dir, (unsigned)geteuid());
+    return 0;
+}
+
+/* `ours`: to work in, which others must not be able to; else only to look. */
+static int run_dir_open(const char *state_dir, bool ours, struct error *reterr)
+{
+    auto_fd int state = -1, run = -1;
+    int r = path_make_dirs(state_dir, 0700, reterr);
+
+    if (r < 0 || (r = state = path_open_dir(AT_FDCWD, state_dir, reterr)) < 0)
         return r;
-    return path_open_dir(AT_FDCWD, path, reterr);
+    if (mkdirat(state, "run", 0700) < 0 && errno != EEXIST)
+        return error_sys(reterr, errno, "cannot make '%s/run'", state_dir);
+    run = openat(state, "run", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (run < 0)
+        return error_sys(reterr, errno, "cannot open '%s/run'", state_dir);
+    if (ours && ((r = owner_check(state, state_dir, reterr)) < 0 ||
+                 (r = owner_check(run, state_dir, reterr)) < 0))
+        return r;
+    return TAKE_FD(run);
 }
 
 /* Whether the file that was locked is still the one that others find. */
@@ -116,7 +139,7 @@ int instance_take(const char *state_dir, const char *kind, struct instance *ret,
                          KIND_MAX))
         return error_set(reterr, ERR_INVALID,
                          "instance '%.80s' is no name of letters, digits, '-' and '_'", kind);
-    run_dir = run_dir_open(state_dir, reterr);
+    run_dir = run_dir_open(state_dir, /* ours= */ true, reterr);
     if (run_dir < 0)
         return run_dir;
     if (str_eq(kind, "server")) {
@@ -151,7 +174,7 @@ void instance_release(struct instance *i, const char *state_dir)
 
 int instance_each(const char *state_dir, instance_each_fn *each, void *user, struct error *reterr)
 {
-    auto_fd int run_dir = run_dir_open(state_dir, reterr);
+    auto_fd int run_dir = run_dir_open(state_dir, /* ours= */ false, reterr);
     auto_fd int listed = -1;
     struct dirent *e;
     DIR *d;
