@@ -124,6 +124,10 @@ static int args_parse(const struct verb_entry *v, int argc, char **argv, struct 
             args->words[args->word_count++] = argv[i];
         }
     }
+    if (args->word_count && !v->words[0] && !verb_flag(args, "help")) {
+        fprintf(stderr, "sandbox-agent %s: unknown argument '%s'\n", v->name, args->words[0]);
+        return -1;
+    }
     return 0;
 }
 
