@@ -30,14 +30,17 @@ static int lock_try(int fd)
     return fcntl(fd, F_OFD_SETLK, &lock);
 }
 
-/* What lies in it says which processes and groups to end and what to mount, as root as well. */
+/*
+ * What lies in it says which processes and groups to end and what to mount, as root as well. With a
+ * sticky bit others can add to it, but not take the place of what is ours.
+ */
 static int owner_check(int dir, const char *state_dir, struct error *reterr)
 {
     struct stat st;
 
     if (fstat(dir, &st) < 0)
         return error_sys(reterr, errno, "cannot look at '%s'", state_dir);
-    if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+    if (st.st_uid != geteuid() || ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX)))
         return error_set(reterr, ERR_DENIED,
                          "the state directory '%s' (or 'run' in it) is not its user's alone: it "
                          "must belong to user %u, and nobody else may write to it",
