@@ -37,8 +37,25 @@ static void degraded_format(uint32_t bits, struct buf *ret)
     }
 }
 
+/* An owner may be a stranger's name at some service: it must not steer this terminal. */
+static const char *owner_text(const struct launch_job *job, char ret[sizeof(job->owner)])
+{
+    size_t len = 0;
+
+    for (const char *p = job->owner; *p; p++) {
+        unsigned char c = (unsigned char)*p, next = (unsigned char)p[1];
+        bool control = c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0);
+
+        p += control && c == 0xc2;
+        ret[len++] = control ? '?' : (char)c;
+    }
+    ret[len] = 0;
+    return len ? ret : "-";
+}
+
 static void row_print(const struct sandbox_row *row)
 {
+    char owner[sizeof(row->job.owner)];
     int64_t age = (clock_wall_ms() - row->job.created_ms) / 1000;
     auto_buf struct buf degraded;
 
@@ -46,7 +63,7 @@ static void row_print(const struct sandbox_row *row)
     degraded_format(row->event.degraded, &degraded);
     printf("%-12.12s %-12s %-8s %7lld s %6llu MiB %8d  %-16s %s\n", row->job.id, row->instance,
            row->job.runtime, (long long)age, (unsigned long long)(memory_used(row) / MIB),
-           row->event.pid, row->job.owner[0] ? row->job.owner : "-", buf_str(&degraded));
+           row->event.pid, owner_text(&row->job, owner), buf_str(&degraded));
 }
 
 static void row_print_json(const struct sandbox_row *row)

@@ -265,3 +265,12 @@ def test_ps_and_stop_see_all_instances(state, agent):
     assert agent("stop", i[:8], env=env).returncode == 3
     assert owner.ask("execute", id=i, code="1")["failed"] == "DIED"
     owner.close()
+
+
+def test_ps_shows_an_owner_without_control_characters(sa, agent):
+    session = sa.create("python", network="none", owner="eve\x1b]0;title\x07\x9b2J\r\u00e9")
+    try:
+        shown = agent("ps").stdout
+        assert "eve?]0;title??2J?\u00e9" in shown and "\x1b" not in shown
+    finally:
+        session.stop()
