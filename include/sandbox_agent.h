@@ -14,6 +14,7 @@
  *
  * Conventions. Functions return 0 (or a documented positive number) on success and a negative
  * number on failure, and then fill `*reterr`, which may be NULL. Outputs are untouched on failure.
+ * Any other argument that is NULL without being said to be allowed gives SA_INVALID.
  * Strings are UTF-8. Times are milliseconds, sizes are bytes. Every function may be called from any
  * thread, but one `struct sa_run` belongs to one thread at a time (other than for sa_run_cancel()
  * and sa_run_input()). Option structs start with their own size: set it by the macro, so that a
@@ -83,7 +84,10 @@ SA_API void sa_free(void *memory);
 
 /* ---- the library ---- */
 
-/* Lines about image builds and installs. Called on the thread that creates the session. */
+/*
+ * Lines about image builds and installs, while a session is created: on the creating thread, or on
+ * one of the library's while that one waits. Do not call the library from it.
+ */
 typedef void sa_progress_fn(void *user, const char *text);
 
 struct sa_options {
@@ -102,7 +106,10 @@ struct sa_options {
  */
 SA_API int sa_open(const struct sa_options *options, struct sa **ret, struct sa_error *reterr);
 
-/* Ends all sessions, unless keep_sessions was given. Close all runs before. NULL is fine. */
+/*
+ * Ends all sessions, unless keep_sessions was given, and with them their runs; a run may still be
+ * read and closed afterwards. No other call may be going on. NULL is fine.
+ */
 SA_API void sa_close(struct sa *sa);
 
 /* ---- sessions ---- */

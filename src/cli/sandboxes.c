@@ -82,8 +82,13 @@ static int instance_read(void *user, const char *name, int dir)
 int sandbox_table_read(const struct settings *settings, struct sandbox_table *ret,
                        struct error *reterr)
 {
+    int r;
+
     *ret = (struct sandbox_table){};
-    return instance_each(settings->state_dir, instance_read, ret, reterr);
+    r = instance_each(settings->state_dir, instance_read, ret, reterr);
+    if (r < 0)
+        sandbox_table_done(ret);
+    return r;
 }
 
 void sandbox_table_done(struct sandbox_table *t)

@@ -22,3 +22,6 @@ struct sa_run {
 
 /* Copies an error out; returns the negative code, for `return sa_fail(...)`. */
 int sa_fail(const struct error *error, struct sa_error *reterr);
+
+/* A required argument is NULL: SA_INVALID, for `return sa_missing(...)`. */
+int sa_missing(const char *what, struct sa_error *reterr);

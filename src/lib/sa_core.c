@@ -35,6 +35,14 @@ int sa_fail(const struct error *error, struct sa_error *reterr)
     return -(int)error->code;
 }
 
+int sa_missing(const char *what, struct sa_error *reterr)
+{
+    struct error error;
+
+    error_set(&error, ERR_INVALID, "%s is missing", what);
+    return sa_fail(&error, reterr);
+}
+
 /* A program of an older library gave a shorter struct: what it did not know is zero. */
 static struct sa_options options_copy(const struct sa_options *options)
 {
@@ -70,7 +78,10 @@ int sa_open(const struct sa_options *options, struct sa **ret, struct sa_error *
     struct sa *sa = calloc(1, sizeof(*sa));
     struct error error;
 
-    if (!sa) {
+    if (!sa || !ret) {
+        free(sa);
+        if (!ret)
+            return sa_missing("the place for the result", reterr);
         error_no_memory(&error);
         return sa_fail(&error, reterr);
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define FILE_READ_MAX GIB
+#define ARGUMENTS "the library, the session's id, the path or the place for the result"
 
 int sa_file_read(struct sa *sa, const char *id, const char *path, void **ret, size_t *ret_len,
                  struct sa_error *reterr)
@@ -15,6 +16,8 @@ int sa_file_read(struct sa *sa, const char *id, const char *path, void **ret, si
     struct error error;
 
     buf_init(&data, FILE_READ_MAX);
+    if (!sa || !id || !path || !ret || !ret_len)
+        return sa_missing(ARGUMENTS, reterr);
     /* An empty file gives an empty string, never NULL. */
     if (session_file_read(sa->manager, id, NULL, path, &data, &error) < 0)
         return sa_fail(&error, reterr);
@@ -31,8 +34,11 @@ int sa_file_write(struct sa *sa, const char *id, const char *path, const void *d
                   struct sa_error *reterr)
 {
     struct error error;
-    int r = session_file_write(sa->manager, id, NULL, path, data, len, &error);
+    int r;
 
+    if (!sa || !id || !path || (!data && len))
+        return sa_missing(ARGUMENTS, reterr);
+    r = session_file_write(sa->manager, id, NULL, path, data, len, &error);
     return r < 0 ? sa_fail(&error, reterr) : 0;
 }
 
@@ -65,6 +71,8 @@ int sa_file_list(struct sa *sa, const char *id, const char *path, char **ret_jso
     struct error error;
 
     buf_init(&text, 256 * MIB);
+    if (!sa || !id || !path || !ret_json)
+        return sa_missing(ARGUMENTS, reterr);
     yyjson_mut_doc_set_root(doc, lister.list);
     if (session_file_list(sa->manager, id, NULL, path, entry_add, &lister, &error) < 0 ||
         json_mut_write(doc, &text, &error) < 0)
@@ -76,7 +84,10 @@ int sa_file_list(struct sa *sa, const char *id, const char *path, char **ret_jso
 int sa_file_remove(struct sa *sa, const char *id, const char *path, struct sa_error *reterr)
 {
     struct error error;
-    int r = session_file_remove(sa->manager, id, NULL, path, true, &error);
+    int r;
 
+    if (!sa || !id || !path)
+        return sa_missing(ARGUMENTS, reterr);
+    r = session_file_remove(sa->manager, id, NULL, path, true, &error);
     return r < 0 ? sa_fail(&error, reterr) : 0;
 }

@@ -36,7 +36,10 @@ int sa_run_open(struct sa *sa, const char *id, const struct sa_run_options *opti
     struct error error;
     struct run *run;
 
-    memcpy(&o, options, MIN(options->size, sizeof(o)));
+    if (!sa || !id || !ret)
+        return sa_missing("the library, the session's id or the place for the run", reterr);
+    if (options)
+        memcpy(&o, options, MIN(options->size, sizeof(o)));
     if (!o.text || (o.kind != SA_CODE && o.kind != SA_COMMAND)) {
         error_set(&error, ERR_INVALID, "a run needs a kind and a text");
         return sa_fail(&error, reterr);
@@ -60,6 +63,8 @@ int sa_run_adopted(struct sa *sa, const char *id, struct sa_run **ret, struct sa
     struct error error;
     struct run *run;
 
+    if (!sa || !id || !ret)
+        return sa_missing("the library, the session's id or the place for the run", reterr);
     if (run_open_adopted(sa->manager, id, NULL, &run, &error) < 0 ||
         handle_new(run, ret, &error) < 0)
         return sa_fail(&error, reterr);
@@ -70,8 +75,11 @@ int sa_run_next(struct sa_run *run, int64_t timeout_ms, const struct sa_event **
                 struct sa_error *reterr)
 {
     struct error error;
-    int r = run_next(run->run, &run->cursor, clock_deadline(timeout_ms), &run->event, &error);
+    int r;
 
+    if (!run || !ret)
+        return sa_missing("the run or the place for its event", reterr);
+    r = run_next(run->run, &run->cursor, clock_deadline(timeout_ms), &run->event, &error);
     if (r < 0)
         return sa_fail(&error, reterr);
     if (r == 0)
@@ -90,6 +98,8 @@ int sa_run_result(struct sa_run *run, int64_t timeout_ms, char **ret_json, struc
     struct error error;
 
     buf_init(&json, RESULT_BYTES);
+    if (!run || !ret_json)
+        return sa_missing("the run or the place for its result", reterr);
     if (run_wait(run->run, clock_deadline(timeout_ms), &outcome, &error) < 0 ||
         run_result_json(run->run, &json, &error) < 0)
         return sa_fail(&error, reterr);
@@ -99,14 +109,18 @@ int sa_run_result(struct sa_run *run, int64_t timeout_ms, char **ret_json, struc
 
 void sa_run_cancel(struct sa_run *run)
 {
-    run_cancel(run->run);
+    if (run)
+        run_cancel(run->run);
 }
 
 int sa_run_input(struct sa_run *run, const char *line, struct sa_error *reterr)
 {
     struct error error;
-    int r = run_input(run->run, line, line ? strlen(line) : 0, &error);
+    int r;
 
+    if (!run)
+        return sa_missing("the run", reterr);
+    r = run_input(run->run, line, line ? strlen(line) : 0, &error);
     return r < 0 ? sa_fail(&error, reterr) : 0;
 }
 
@@ -123,8 +137,11 @@ static int whole_run(struct sa *sa, const char *id, const struct sa_run_options 
                      struct sa_error *reterr)
 {
     struct sa_run *run;
-    int r = sa_run_open(sa, id, o, &run, reterr);
+    int r;
 
+    if (!ret_json)
+        return sa_missing("the place for the result", reterr);
+    r = sa_run_open(sa, id, o, &run, reterr);
     if (r < 0)
         return r;
     r = sa_run_result(run, -1, ret_json, reterr);

@@ -49,6 +49,8 @@ int sa_session_create(struct sa *sa, const struct sa_session_options *options,
     struct error error;
     int network;
 
+    if (!sa || !ret_id)
+        return sa_missing(sa ? "the place for the id" : "the library", reterr);
     if (options)
         memcpy(&o, options, MIN(options->size, sizeof(o)));
     if (network_parse(o.network, &network, &error) < 0 || dependencies_check(&o, &error) < 0)
@@ -81,6 +83,8 @@ int sa_session_stop(struct sa *sa, const char *id, struct sa_error *reterr)
 {
     struct error error;
 
+    if (!sa || !id)
+        return sa_missing(sa ? "the session's id" : "the library", reterr);
     return session_stop(sa->manager, id, NULL, &error) < 0 ? sa_fail(&error, reterr) : 0;
 }
 
@@ -88,6 +92,8 @@ int sa_session_interrupt(struct sa *sa, const char *id, struct sa_error *reterr)
 {
     struct error error;
 
+    if (!sa || !id)
+        return sa_missing(sa ? "the session's id" : "the library", reterr);
     return session_interrupt(sa->manager, id, NULL, &error) < 0 ? sa_fail(&error, reterr) : 0;
 }
 
@@ -133,6 +139,8 @@ int sa_session_list(struct sa *sa, char **ret_json, struct sa_error *reterr)
     size_t count;
 
     buf_init(&text, 64 * MIB);
+    if (!sa || !ret_json)
+        return sa_missing(sa ? "the place for the result" : "the library", reterr);
     if (session_list(sa->manager, NULL, &infos, &count, &error) < 0)
         return sa_fail(&error, reterr);
     yyjson_mut_doc_set_root(doc, list);
