@@ -69,10 +69,13 @@ static struct total read_from(struct log *log, uint64_t offset)
     return t;
 }
 
+/* A run with failing calls is made thousands of times, and needs no volume. */
 static void write_pieces(struct log *log, uint8_t type, size_t size, size_t count)
 {
     static char data[FRAME_BULK_MAX * 3];
 
+    if (test_is_torture())
+        count = MIN(count, (size_t)10);
     for (size_t i = 0; i < count; i++)
         log_output(log, type, data, size);
 }
@@ -180,10 +183,11 @@ TEST(log_tells_a_late_reader_of_the_gap)
         assert_uint_eq(t.dropped_frames, 1);
     }
     log_detach(&c);
+    if (test_is_torture())
+        return;
     /* An offset that was a frame's beginning once is good for ever. */
     rest = read_from(&log, 30ull * LOG_BLOCK);
-    if (!test_is_torture())
-        assert_uint_eq(rest.payload[0] + rest.dropped[0], 490ull * FRAME_BULK_MAX);
+    assert_uint_eq(rest.payload[0] + rest.dropped[0], 490ull * FRAME_BULK_MAX);
 }
 
 TEST(log_refuses_offsets_within_frames)
@@ -261,6 +265,8 @@ TEST(log_has_a_limit_for_events)
     size_t count = 0;
 
     log_init(&log, STREAM);
+    if (test_is_torture())
+        return;
     while (log_has_room(&log, MIB) && count < 100) {
         struct log_block *b = log_block_new(0, MIB);
 
