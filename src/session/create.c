@@ -342,13 +342,14 @@ static int session_bring_up(struct session *s, const struct session_options *o,
     return session_set_running(s, reterr);
 }
 
-/* A sandbox that died of a limit while it started is told as that. */
+/* A sandbox that died of a limit while it started, or under its installer, is told as that. */
 static int bring_up_failed(struct session *s, int r, struct error *reterr)
 {
     char cause[32];
 
-    if (r == -ERR_DIED && s->sandbox && sandbox_wait_ended(s->sandbox, clock_ms() + 1000, cause) &&
-        str_eq(cause, "oom"))
+    if (!s->sandbox || (r != -ERR_DIED && !control_is_lost(s->sandbox->control)))
+        return r;
+    if (sandbox_wait_ended(s->sandbox, clock_ms() + 1000, cause) && str_eq(cause, "oom"))
         return error_set(reterr, ERR_LIMIT,
                          "the session does not start within its memory limit of %llu MiB",
                          (unsigned long long)(s->memory_bytes / MIB));

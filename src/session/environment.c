@@ -92,9 +92,32 @@ static int ca_add(const struct session_options *o, struct buf *ret)
     return 0;
 }
 
+/* From a plain http index pip installs only what a second setting allows; being set is that. */
+static int pip_index_add(const struct settings *s, const struct session_options *o, struct buf *ret)
+{
+    const char *host = s->pip_index + strlen("http://"), *at;
+    char text[256];
+    size_t len;
+
+    if (!s->pip_index[0])
+        return 0;
+    if (env_add(o, ret, "PIP_INDEX_URL", s->pip_index) < 0)
+        return -1;
+    if (!str_starts(s->pip_index, "http://"))
+        return 0;
+    len = strcspn(host, "/?#");
+    at = memrchr(host, '@', len);
+    if (at) {
+        len -= (size_t)(at + 1 - host);
+        host = at + 1;
+    }
+    snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1), host);
+    return env_add(o, ret, "PIP_TRUSTED_HOST", text);
+}
+
 static int indexes_add(const struct settings *s, const struct session_options *o, struct buf *ret)
 {
-    if (s->pip_index[0] && env_add(o, ret, "PIP_INDEX_URL", s->pip_index) < 0)
+    if (pip_index_add(s, o, ret) < 0)
         return -1;
     if (s->npm_registry[0] && env_add(o, ret, "NPM_CONFIG_REGISTRY", s->npm_registry) < 0)
         return -1;

@@ -95,6 +95,29 @@ TEST(indexes_are_given_to_their_tools)
     assert_str_eq(value(&b, "SANDBOX_CRAN"), "http://index.test/cran");
 }
 
+TEST(a_plain_http_index_is_trusted_because_it_is_set)
+{
+    static const struct {
+        const char *url, *trusted;
+    } cases[] = {{"http://index.test/pip", "index.test"},
+                 {"http://index.test:8080", "index.test:8080"},
+                 {"http://user:p@ss@index.test:8080/pip", "index.test:8080"},
+                 {"https://index.test/pip", NULL}};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct settings s = plain;
+        struct session_options o = {};
+        auto_buf struct buf b;
+
+        s.pip_index = cases[i].url;
+        fill(&s, &o, false, &b);
+        if (cases[i].trusted)
+            assert_str_eq(value(&b, "PIP_TRUSTED_HOST"), cases[i].trusted);
+        else
+            assert_null(value(&b, "PIP_TRUSTED_HOST"));
+    }
+}
+
 TEST(threads_follow_the_quota)
 {
     static const struct {
