@@ -10,8 +10,6 @@ import json
 import subprocess
 from pathlib import Path
 
-import registry
-
 LIB = Path(__file__).resolve().parent
 INTROSPECT = "/tmp/sbx-introspect"
 KERNELS = ("python", "node", "r")
@@ -141,6 +139,6 @@ def make_installer(library, index, language, program, **options):
         language,
         dependencies=["probe"],
         network="none",
-        env={"PIP_TRUSTED_HOST": registry.HOST, "NPM_CONFIG_DANGEROUSLY_ALLOW_ALL_SCRIPTS": "true"},
+        env={"NPM_CONFIG_DANGEROUSLY_ALLOW_ALL_SCRIPTS": "true"},
         **options,
     )
