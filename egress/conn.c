@@ -289,13 +289,48 @@ static int dest_read(struct conn *c, uint16_t port)
     return 0;
 }
 
+static size_t fair_share(const struct egress *e)
+{
+    return egress_capacity(e) / e->sandbox_count;
+}
+
+static struct sandbox *greediest(const struct egress *e)
+{
+    struct sandbox *most = e->sandboxes;
+
+    for (struct sandbox *box = most; box; box = box->next) {
+        if (box->conn_count > most->conn_count)
+            most = box;
+    }
+    return most;
+}
+
+bool conn_has_room(const struct egress *e, const struct sandbox *box)
+{
+    return e->conn_count < egress_capacity(e) || box->conn_count < fair_share(e);
+}
+
+/* Of its connections the oldest goes; new ones are put in front. */
+void conn_make_room(struct egress *e)
+{
+    struct conn *oldest;
+
+    if (e->conn_count < egress_capacity(e))
+        return;
+    oldest = greediest(e)->conns;
+    while (oldest && oldest->next)
+        oldest = oldest->next;
+    if (oldest)
+        conn_close(e, oldest, "evicted", "another sandbox has less than its share");
+}
+
 /*
  * Descriptors are shared out: however many sandboxes there are, each has its part, so one that
  * opens all it may leaves the others theirs.
  */
 static const char *conn_check(struct egress *e, struct conn *c, uint16_t port)
 {
-    size_t share = MAX(egress_capacity(e) / e->sandbox_count, (size_t)SHARE_MIN);
+    size_t share = MAX(fair_share(e), (size_t)SHARE_MIN);
 
     if (dest_read(c, port) < 0)
         return "its address cannot be read";

@@ -49,6 +49,14 @@ struct conn {
     int64_t deadline;
 };
 
+/*
+ * Whether a sandbox may open another connection now. Where those that came first hold all
+ * descriptors, one that has less than its share takes a place of the one that has most:
+ * conn_make_room() then ends a connection of that.
+ */
+bool conn_has_room(const struct egress *e, const struct sandbox *box);
+void conn_make_room(struct egress *e);
+
 /* Takes an accepted socket over. */
 void conn_open(struct egress *e, struct sandbox *box, int fd, uint16_t port);
 

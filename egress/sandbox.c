@@ -50,12 +50,13 @@ static void listener_ready(struct egress *e, struct watch *w, uint32_t events)
     for (int i = 0; i < ACCEPT_TURN; i++) {
         int fd;
 
-        if (!bucket_has(&l->box->conn_bucket, e->now) || e->conn_count >= egress_capacity(e)) {
+        if (!bucket_has(&l->box->conn_bucket, e->now) || !conn_has_room(e, l->box)) {
             accept_pause(e, l->box);
             return;
         }
         fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
+            conn_make_room(e);
             bucket_take(&l->box->conn_bucket);
             conn_open(e, l->box, fd, l->port);
         } else if (errno == EAGAIN) {

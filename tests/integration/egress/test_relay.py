@@ -360,6 +360,30 @@ def test_few_descriptors_make_connections_wait_or_fail_but_nothing_dies(start, w
         assert box.fetch(PUBLIC) == b"ping"
 
 
+def test_sandboxes_that_hold_all_connections_make_room_for_a_new_one(start, world):
+    """Of 24 places three sandboxes take eight each; a fourth one has its share all the same."""
+    world.serve(PUBLIC, 80, echo)
+    egress = start(nofile=330)
+    with egress.sandbox() as first, egress.sandbox() as second, egress.sandbox() as third:
+        held = []
+        for box in (first, second, third) * 20:
+            sock = box.connect(PUBLIC, timeout=1)
+            sock.sendall(b"x")
+            held.append(sock)
+        egress.log("too many connections of this sandbox")
+        with egress.sandbox() as new:
+            began = time.monotonic()
+            for _ in range(4):
+                held.append(new.connect(PUBLIC, timeout=2))
+                held[-1].sendall(b"ping")
+                held[-1].settimeout(2)
+                assert held[-1].recv(10) == b"ping"
+            assert time.monotonic() - began < 2
+            egress.log("verdict=evicted .*another sandbox has less than its share")
+        for sock in held:
+            sock.close()
+
+
 def test_ten_thousand_connections_leak_nothing(start, world):
     """RES-12: one after the other, some reset, some refused."""
     world.serve(PUBLIC, 80, say(b"x"))
