@@ -23,6 +23,7 @@ ELSEWHERE = {"image-json", "image-publish"}
 # Not passed by the owner below, so that a kill there shows nothing.
 NOT_PASSED = {"lease-renew"}
 LIMIT = 90
+GOOD = {"status": "ok", "stdout": "42\n", "again": False}
 
 OWNER = """
 import json, sys
@@ -59,7 +60,7 @@ def own(state, instance, armed=None):
     if run.returncode == -9:
         return {"killed": True}
     assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    return json.loads(run.stdout) | {"again": "was started again" in run.stderr}
 
 
 def is_clean(answer):
@@ -77,8 +78,10 @@ def test_point(tmp_path, state_dir, point, action):
     answer = own(tmp_path, instance, f"{point}:{action}")
     assert is_clean(answer), answer
     if action == "kill":
-        assert (answer.get("status") == "ok") == (point in NOT_PASSED), "the point was not passed"
-    assert own(tmp_path, instance) == {"status": "ok", "stdout": "42\n"}, answer
+        # A keeper that dies at the end costs nothing: the next one does what is left to do.
+        whole = answer.get("status") == "ok" and not answer["again"]
+        assert whole == (point in NOT_PASSED), "the point was not passed"
+    assert own(tmp_path, instance) == GOOD, answer
     leaks.assert_none(before)
 
 
@@ -87,5 +90,5 @@ def test_killed_twice(tmp_path, state_dir):
     before = leaks.snapshot(tmp_path, instance)
     own(tmp_path, instance, "init-ready:kill")
     own(tmp_path, instance, "cgroup-limit:kill")
-    assert own(tmp_path, instance) == {"status": "ok", "stdout": "42\n"}
+    assert own(tmp_path, instance) == GOOD
     leaks.assert_none(before)

@@ -362,6 +362,8 @@ int keeper_start(int instance_dir, const struct egress_config *config,
     fds[KEEPER_FD_EGRESS_CONFIG] = memfd;
     if ((r = keeper_spawn(fds, handlers->image_dir, &child, reterr)) < 0)
         return r;
+    /* Then a keeper that dies before it accepts us is seen at once. */
+    close(TAKE_FD(listener));
     sock = instance_socket_connect(instance_dir, KEEPER_SOCKET, SOCK_SEQPACKET);
     if (sock < 0)
         return error_sys(reterr, errno, "cannot connect to the keeper");
