@@ -186,12 +186,16 @@ static int env_file_read(const struct settings_source *source, struct arena *are
     auto_free char *text = NULL;
     char *copy, *next;
     size_t len;
+    int r;
 
     ret->count = 0;
     if (!source->env_file || (!source->required && access(source->env_file, F_OK) < 0))
         return 0;
-    if (fd_read_file(AT_FDCWD, source->env_file, ENV_FILE_MAX, &text, &len, reterr) < 0)
-        return -(int)reterr->code;
+    r = fd_read_file(AT_FDCWD, source->env_file, ENV_FILE_MAX, &text, &len, reterr);
+    if (r < 0)
+        return r;
+    if (memchr(text, 0, len))
+        return error_set(reterr, ERR_INVALID, "'%s' holds a NUL byte", source->env_file);
     copy = arena_memdup(arena, text, len);
     if (!copy)
         return error_no_memory(reterr);

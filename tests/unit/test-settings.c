@@ -155,3 +155,115 @@ TEST(the_example_names_every_setting)
         assert_true(strlen(table[i].help) > 0);
     }
 }
+
+TEST(names_and_defaults_are_those_of_the_program_before)
+{
+    static const char *const wanted[][2] = {
+        {"CONTAINER_MEMORY_LIMIT", "2048m"},
+        {"CONTAINER_CPU_QUOTA", "200000"},
+        {"CONTAINER_PIDS_LIMIT", "512"},
+        {"CONTAINER_TMPFS_SIZE", "200m"},
+        {"CONTAINER_ORPHAN_MIN_AGE_SECONDS", "300"},
+        {"CONTAINER_EXECUTION_TIMEOUT_SECONDS", "30"},
+        {"CONTAINER_MAX_SESSIONS", "5"},
+        {"CONTAINER_MAX_SESSIONS_PER_THREAD", "3"},
+        {"CONTAINER_EXECUTE_AS_ROOT", "false"},
+        {"CONTAINER_NETWORK_ENABLED", "true"},
+        {"SESSION_IDLE_TTL_SECONDS", "1800"},
+        {"SESSION_MAX_LIFETIME_SECONDS", "7200"},
+        {"SESSION_GC_INTERVAL_SECONDS", "60"},
+        {"SESSION_MAX_ACTIVE_THREADS", "10"},
+        {"MAX_STDOUT_CHARS", "50000"},
+        {"MAX_STDERR_CHARS", "120000"},
+        {"MAX_RESULT_CHARS", "30000"},
+        {"MAX_TRACEBACK_CHARS", "8000"},
+    };
+    size_t count, found = 0;
+    const struct setting_entry *table = setting_table(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        for (size_t w = 0; w < ARRAY_LEN(wanted); w++) {
+            if (!str_eq(table[i].name, wanted[w][0]))
+                continue;
+            assert_str_eq(table[i].fallback, wanted[w][1]);
+            found++;
+        }
+    }
+    assert_uint_eq(found, ARRAY_LEN(wanted));
+}
+
+TEST(every_fallback_is_a_value_that_may_be_given)
+{
+    size_t count;
+    const struct setting_entry *table = setting_table(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        char text[200];
+        const char *env[] = {"HOME=/nonexistent", text, NULL};
+        auto_settings struct settings s = {0};
+        struct error err;
+
+        snprintf(text, sizeof(text), "%s=%s", table[i].name, table[i].fallback);
+        assert_ok(load(&s, env, NULL, &err), err);
+        for (size_t other = 0; other < i; other++)
+            assert_false(str_eq(table[i].name, table[other].name));
+    }
+}
+
+TEST(a_file_is_read_as_it_is_written)
+{
+    static const char *const cases[][2] = {
+        {"NETWORK_ALLOW=a b\r\n", "a b"},
+        {"  export  NETWORK_ALLOW = x  \n", "x"},
+        {"NETWORK_ALLOW=\"a # b\" # c\n", "a # b"},
+        {"NETWORK_ALLOW='$HOME `id`'\n", "$HOME `id`"},
+        {"NETWORK_ALLOW=$HOME\n", "$HOME"},
+        {"NETWORK_ALLOW=a#b\n", "a#b"},
+        {"NETWORK_ALLOW=\"open\n", "\"open"},
+        {"NETWORK_ALLOW=first\nNETWORK_ALLOW=last", "last"},
+        {"NETWORK_ALLOW=\n", ""},
+        {"NETWORK_ALLOW=a=b\n", "a=b"},
+        {"#NETWORK_ALLOW=no\n   # nor this\n", ""},
+    };
+    const char *env[] = {"HOME=/nonexistent", NULL};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        auto_settings struct settings s = {0};
+        struct error err;
+
+        assert_ok(load(&s, env, file_make(cases[i][0]), &err), err);
+        assert_str_eq(s.network_allow, cases[i][1]);
+    }
+}
+
+TEST(files_that_are_too_much_are_refused)
+{
+    const char *env[] = {"HOME=/nonexistent", NULL};
+    auto_settings struct settings s = {0}, t = {0};
+    auto_buf struct buf text;
+    struct error err;
+
+    buf_init(&text, MIB);
+    for (int i = 0; i < 600; i++)
+        assert_int_eq(buf_printf(&text, "X%d=1\n", i), 0);
+    assert_int_eq(load(&s, env, file_make(buf_str(&text)), &err), -ERR_LIMIT);
+    buf_clear(&text);
+    for (int i = 0; i < 70000; i++)
+        assert_int_eq(buf_append_byte(&text, '#'), 0);
+    assert_true(load(&t, env, file_make(buf_str(&text)), &err) < 0);
+}
+
+TEST(directories_are_absolute_and_images_are_below)
+{
+    const char *own[] = {"SANDBOX_STATE_DIR=/srv/state", NULL};
+    const char *both[] = {"SANDBOX_STATE_DIR=/srv/state", "SANDBOX_IMAGE_DIR=/srv/images", NULL};
+    const char *relative[] = {"SANDBOX_STATE_DIR=state", NULL};
+    auto_settings struct settings s = {0}, t = {0}, u = {0};
+    struct error err;
+
+    assert_ok(load(&s, own, NULL, &err), err);
+    assert_str_eq(s.image_dir, "/srv/state/images");
+    assert_ok(load(&t, both, NULL, &err), err);
+    assert_str_eq(t.image_dir, "/srv/images");
+    assert_int_eq(load(&u, relative, NULL, &err), -ERR_INVALID);
+}
