@@ -67,6 +67,37 @@ def test_res_02_many_children_together(start, image):
         assert keeper.ended(sandbox) == "oom"
 
 
+SHARED = """
+import mmap, os, sys, time
+size, workers = int(sys.argv[1]) << 20, int(sys.argv[2])
+memory = mmap.mmap(-1, size)
+for _ in range(size >> 20):
+    memory.write(b"x" * (1 << 20))
+children = []
+for _ in range(workers):
+    if (child := os.fork()) == 0:
+        sum(memory[::4096])
+        time.sleep(1.5)
+        os._exit(0)
+    children.append(child)
+time.sleep(1)
+for child in children:
+    os.waitpid(child, 0)
+print("done")
+"""
+
+
+@pytest.mark.parametrize("mode", ("user", "user-one-id"))
+def test_res_02_memory_that_is_shared_counts_once_where_it_is_polled(start, image, mode):
+    keeper = start(mode)
+    fits, passes = (keeper.open(image, memory_bytes=160 * MIB) for _ in range(2))
+    assert fits.run("python3", "-c", SHARED, "60", "4").stdout == b"done\n"
+    with passes.connect() as client:
+        client.spawn(["python3", "-c", SHARED, "300", "0"], env={"PATH": "/usr/bin"})
+        assert keeper.ended(passes) == "oom"
+    fits.close()
+
+
 def test_a_tmpfs_is_charged_to_the_memory_limit(start, image):
     keeper = start()
     sandbox = keeper.open(image, memory_bytes=48 * MIB, tmpfs_bytes=256 * MIB)
