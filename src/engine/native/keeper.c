@@ -89,10 +89,12 @@ static void *reader_main(void *arg)
                 close(fd);
             break;
         }
-        if (event.serial)
+        if (event.serial) {
             answer_deliver(k, &event, fds ? fd : -1);
-        else
+        } else {
+            fd_close_all(&fd, fds);
             k->handlers.on_event(k->handlers.user, &event);
+        }
     }
     pthread_mutex_lock(&k->lock);
     k->lost = true;
