@@ -17,7 +17,7 @@
 enum { CELL_WAITING_MAX = 16 };
 
 struct cell {
-    char *code;
+    char *code; /* behind room for the token, as K_EXEC has it */
     size_t len;
     char token[KERNEL_TOKEN];
     bool has_result, has_error;
@@ -64,11 +64,11 @@ static int cell_new(struct run *run, const struct fields *f, struct error *reter
         return error_set(reterr, ERR_INVALID, "there is no code to run");
     if (code.len > FRAME_PAYLOAD_MAX - KERNEL_TOKEN)
         return error_set(reterr, ERR_LIMIT, "the code is longer than a frame");
-    run->cell->code = malloc(code.len + 1);
+    run->cell->len = KERNEL_TOKEN + code.len;
+    run->cell->code = malloc(run->cell->len);
     if (!run->cell->code)
         return error_no_memory(reterr);
-    memcpy(run->cell->code, code.value, code.len);
-    run->cell->len = code.len;
+    memcpy(run->cell->code + KERNEL_TOKEN, code.value, code.len);
     return 0;
 }
 
@@ -81,9 +81,10 @@ static int cell_send(struct run *run, struct error *reterr)
         return error_sys(reterr, -r, "cannot send the code");
     if (getrandom(cell->token, KERNEL_TOKEN, 0) != KERNEL_TOKEN)
         return error_sys(reterr, errno, "cannot make a token");
+    memcpy(cell->code, cell->token, KERNEL_TOKEN);
     kernel_take(run);
     run_begin(run);
-    r = kernel_send(FRAME_K_EXEC, run->stream, cell->token, KERNEL_TOKEN, cell->code, cell->len);
+    r = kernel_send(FRAME_K_EXEC, run->stream, cell->code, cell->len);
     free(TAKE_PTR(cell->code));
     if (r == 0)
         return 0;
@@ -174,7 +175,7 @@ static int barrier(struct run *run, const struct kframe *frame, uint8_t type, st
 
     if (r < 0)
         return r;
-    if (kernel_send(FRAME_K_ACK, run->stream, NULL, 0, NULL, 0) < 0)
+    if (kernel_send(FRAME_K_ACK, run->stream, NULL, 0) < 0)
         return error_no_memory(reterr);
     return 0;
 }
@@ -215,7 +216,7 @@ static int done_frame(struct run *run, const struct kframe *frame, struct error 
 static int answer(struct run *run, const void *data, size_t len, struct error *reterr)
 {
     run->cell->asks = false;
-    if (kernel_send(FRAME_K_INPUT, run->stream, data, len, NULL, 0) < 0)
+    if (kernel_send(FRAME_K_INPUT, run->stream, data, len) < 0)
         return error_no_memory(reterr);
     return 0;
 }
@@ -295,7 +296,7 @@ static void cell_stop(struct run *run, enum run_stop why)
     ladder_begin(&run->ladder, clock_ms(), kernel_sigint_delay());
     /* A stopped process would take the signal only after somebody else continued it. */
     process_signal_group(kernel_pid(), SIGCONT);
-    (void)!kernel_send(FRAME_K_INTERRUPT, run->stream, NULL, 0, NULL, 0);
+    (void)!kernel_send(FRAME_K_INTERRUPT, run->stream, NULL, 0);
 }
 
 void cell_interrupt(struct run *run)

@@ -94,23 +94,22 @@ static struct follower *follower_find(struct client *c, uint32_t stream)
 
 static int follower_add(struct client *c, struct run *run, uint64_t offset, struct error *reterr)
 {
-    struct follower *old = follower_find(c, run->stream), *f = calloc(1, sizeof(*f)), **end;
+    struct follower *old = follower_find(c, run->stream), *f = calloc(1, sizeof(*f));
 
     if (!f)
         return error_no_memory(reterr);
     f->stream = run->stream;
     if (log_attach(&run->log, &f->cursor, offset) < 0) {
         free(f);
-        error_set(reterr, ERR_INVALID, "no frame begins at offset %llu",
-                  (unsigned long long)offset);
+        (void)error_set(reterr, ERR_INVALID, "no frame begins at offset %llu",
+                        (unsigned long long)offset);
         reterr->sys = EINVAL;
         return -(int)ERR_INVALID;
     }
     if (old)
         follower_drop(c, old);
-    for (end = &c->followers; *end; end = &(*end)->next)
-        continue;
-    *end = f;
+    f->next = c->followers;
+    c->followers = f;
     return 0;
 }
 
@@ -519,7 +518,7 @@ static int on_file(struct client *c, const struct frame *frame, const struct fie
             return 0;
         }
     }
-    error_set(&err, ERR_LIMIT, "%d file operations are open already", FILES_MAX);
+    (void)error_set(&err, ERR_LIMIT, "%d file operations are open already", FILES_MAX);
     err.sys = EAGAIN;
     client_end(c, frame->stream, &err);
     return 0;
@@ -619,22 +618,21 @@ static void client_ready(struct watch *w, uint32_t events)
 
 static void client_add(int fd)
 {
-    struct client *c = NULL, **slot = NULL;
+    struct client *c = NULL;
+    size_t i = 0;
 
-    for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
-        if (!control.clients[i])
-            slot = &control.clients[i];
-    }
-    if (slot)
+    while (i < CONTROL_CLIENTS && control.clients[i])
+        i++;
+    if (i < CONTROL_CLIENTS)
         c = calloc(1, sizeof(*c));
     if (!c || watch_open(&c->watch, fd, EPOLLIN, client_ready) < 0) {
         free(c);
         close(fd);
         return;
     }
+    control.clients[i] = c;
     buf_init(&c->in, CLIENT_IN_MAX);
     outq_init(&c->out, CLIENT_OUT_MAX);
-    *slot = c;
 }
 
 static void listener_ready(struct watch *w, uint32_t events)

@@ -46,6 +46,7 @@ struct file_op {
     char *path;
     int fd, dirfd;
     DIR *dir;
+    int listed; /* the descriptor of `dir` */
     struct tree tree;
     char base[NAME_MAX + 1];
     char stage[STAGE_NAME]; /* "" when there is none */
@@ -195,6 +196,7 @@ static int list_begin(struct file_op *op, const struct fields *f, struct outq *o
     int fd = path_open(op->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 
     op->dir = fd < 0 ? NULL : fdopendir(fd);
+    op->listed = fd;
     if (!op->dir) {
         if (fd >= 0)
             close(fd);
@@ -216,7 +218,7 @@ static int list_step(struct file_op *op, struct outq *out, struct error *reterr)
         if (str_eq(e->d_name, ".") || str_eq(e->d_name, ".."))
             continue;
         /* What is gone meanwhile is no entry any more. */
-        if (fstatat(dirfd(op->dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (fstatat(op->listed, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         if (reply_stat(op, out, &st, e->d_name) < 0)
             return error_no_memory(reterr);
@@ -518,6 +520,6 @@ void file_abort(struct file_op *op, struct outq *out)
 {
     struct error err;
 
-    error_set(&err, ERR_CANCELLED, "interrupted");
+    (void)error_set(&err, ERR_CANCELLED, "interrupted");
     file_settle(op, -1, &err, out);
 }

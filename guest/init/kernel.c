@@ -182,18 +182,14 @@ static void send_flush(void)
         outq_done(&kernel.send);
 }
 
-int kernel_send(uint8_t type, uint32_t stream, const void *head, size_t head_len, const void *body,
-                size_t body_len)
+int kernel_send(uint8_t type, uint32_t stream, const void *payload, size_t len)
 {
-    char header[FRAME_HEADER];
     struct buf *b;
 
     if (!watch_is_open(&kernel.sock))
         return 0;
-    b = outq_room(&kernel.send, FRAME_HEADER + head_len + body_len);
-    frame_header_format(header, type, stream, head_len + body_len);
-    if (!b || buf_append(b, header, sizeof(header)) < 0 || buf_append(b, head, head_len) < 0 ||
-        buf_append(b, body, body_len) < 0)
+    b = outq_room(&kernel.send, FRAME_HEADER + len);
+    if (!b || frame_append(b, type, stream, payload, len) < 0)
         return -1;
     send_flush();
     return 0;
@@ -311,8 +307,8 @@ static void why_set(const char *what)
     const struct buf *said = kernel.late[1].len ? &kernel.late[1] : &kernel.late[0];
     size_t len = MIN(said->len, (size_t)WHY_OUTPUT);
 
-    error_set(&kernel.why, ERR_DIED, "%s%s%.*s", what, len ? ": " : "", (int)len,
-              len ? said->data + said->len - len : "");
+    (void)error_set(&kernel.why, ERR_DIED, "%s%s%.*s", what, len ? ": " : "", (int)len,
+                    len ? said->data + said->len - len : "");
 }
 
 static void start_failed(void)
@@ -428,7 +424,7 @@ void kernel_request(struct run *run, const struct fields *f)
 
     run_begin(run);
     if (kernel.state != KERNEL_NONE && (kernel.state != KERNEL_DEAD || kernel.request)) {
-        error_set(&err, ERR_EXISTS, "the kernel was started before");
+        (void)error_set(&err, ERR_EXISTS, "the kernel was started before");
         err.sys = EEXIST;
         run_fail(run, NULL, &err);
         return;
@@ -447,7 +443,7 @@ void kernel_request(struct run *run, const struct fields *f)
 int kernel_need(struct error *reterr)
 {
     if (kernel.state == KERNEL_NONE) {
-        error_set(reterr, ERR_NOT_FOUND, "this sandbox has no kernel");
+        (void)error_set(reterr, ERR_NOT_FOUND, "this sandbox has no kernel");
         if (reterr)
             reterr->sys = ENOENT;
         return -(int)ERR_NOT_FOUND;
@@ -580,7 +576,7 @@ int64_t kernel_tick(int64_t now)
         kernel.ready_deadline = 0;
     }
     if (kernel.eof_deadline && now >= kernel.eof_deadline) {
-        error_set(&err, ERR_PROTOCOL, "the kernel closed its socket");
+        (void)error_set(&err, ERR_PROTOCOL, "the kernel closed its socket");
         kernel_fault(&err);
         kernel.eof_deadline = INT64_MAX;
     }

@@ -36,9 +36,8 @@ void kernel_release(void);
 /* Why the kernel is another one than at the last cell, once; NULL when it is the same. */
 const char *kernel_restarted(char buf[24]);
 
-/* Queues a frame for the kernel: `head`, then `body`. */
-int kernel_send(uint8_t type, uint32_t stream, const void *head, size_t head_len, const void *body,
-                size_t body_len) must_check;
+/* Queues a frame for the kernel. */
+int kernel_send(uint8_t type, uint32_t stream, const void *payload, size_t len) must_check;
 
 /* Reads what is in both pipes now. */
 void kernel_drain(void);

@@ -130,24 +130,9 @@ static bool type_is_stderr(uint8_t type)
     return type == FRAME_STDERR || type == FRAME_LATE_STDERR;
 }
 
-static int block_grow(struct log_block *b, size_t more)
+static size_t block_room(const struct log_block *b)
 {
-    size_t cap = b->cap;
-    char *data;
-
-    if (b->size + more <= cap)
-        return 0;
-    if (b->size + more > LOG_BLOCK)
-        return -1;
-    while (cap < b->size + more)
-        cap *= 4;
-    cap = MIN(cap, (size_t)LOG_BLOCK);
-    data = realloc(b->memory, cap);
-    if (!data)
-        return -1;
-    b->memory = b->data = data;
-    b->cap = cap;
-    return 0;
+    return b && b->kind == LOG_OUTPUT ? b->cap - b->size : 0;
 }
 
 static void output_count(struct log *log, struct log_block *b, uint8_t type, size_t payload,
@@ -165,11 +150,11 @@ static bool output_join(struct log *log, uint8_t type, const char *data, size_t 
     struct log_block *b = log->last;
     size_t frame;
 
-    if (!b || b->kind != LOG_OUTPUT || b->offset + b->last < log->seen ||
+    if (block_room(b) < len || b->offset + b->last < log->seen ||
         (uint8_t)b->data[b->last + 4] != type)
         return false;
     frame = b->size - b->last - FRAME_HEADER;
-    if (frame + len > FRAME_BULK_MAX || block_grow(b, len) < 0)
+    if (frame + len > FRAME_BULK_MAX)
         return false;
     memcpy(b->data + b->size, data, len);
     frame_header_format(b->data + b->last, type, log->stream, frame + len);
@@ -177,13 +162,17 @@ static bool output_join(struct log *log, uint8_t type, const char *data, size_t 
     return true;
 }
 
+/* Each block is twice as large as the one before: most runs print little, and many may be kept. */
 static struct log_block *output_block(struct log *log, size_t need)
 {
     struct log_block *b = log->last;
+    size_t cap = BLOCK_FIRST;
 
-    if (b && b->kind == LOG_OUTPUT && block_grow(b, need) == 0)
+    if (block_room(b) >= need)
         return b;
-    b = block_alloc(LOG_OUTPUT, MAX(need, (size_t)BLOCK_FIRST));
+    if (b && b->kind == LOG_OUTPUT)
+        cap = MIN(2 * b->cap, (size_t)LOG_BLOCK);
+    b = block_alloc(LOG_OUTPUT, MAX(need, cap));
     if (!b)
         return NULL;
     b->head = log->head_size < LOG_HEAD;

@@ -78,7 +78,7 @@ static int spec_user(struct process_spec *spec, const struct fields *f, struct e
     spec->root = true;
     if (config.as_root)
         return 0;
-    error_set(reterr, ERR_DENIED, "this sandbox runs nothing as root");
+    (void)error_set(reterr, ERR_DENIED, "this sandbox runs nothing as root");
     if (reterr)
         reterr->sys = EPERM;
     return -(int)ERR_DENIED;

@@ -89,19 +89,22 @@ static int proctab_add(struct proctab *t, const struct proc *proc)
 
 static int proctab_list(struct proctab *t)
 {
-    DIR *dir = opendir("/proc");
+    int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     pid_t self = getpid();
     struct dirent *entry;
-    int r = 0;
 
     t->count = 0;
-    if (!dir)
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
         return -1;
+    }
     while (r == 0 && (entry = readdir(dir))) {
         struct proc proc;
 
-        if (isdigit((unsigned char)entry->d_name[0]) &&
-            proc_read(dirfd(dir), entry->d_name, &proc) == 0 && proc.pid != self)
+        if (isdigit((unsigned char)entry->d_name[0]) && proc_read(fd, entry->d_name, &proc) == 0 &&
+            proc.pid != self)
             r = proctab_add(t, &proc);
     }
     closedir(dir);

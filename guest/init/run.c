@@ -91,10 +91,10 @@ static struct run *run_alloc(struct error *reterr)
         if (run && (run->end = log_block_new(0, END_MAX)))
             return run;
         free(run);
-        error_sys(reterr, ENOMEM, "cannot begin a run");
+        (void)error_sys(reterr, ENOMEM, "cannot begin a run");
         return NULL;
     }
-    error_set(reterr, ERR_LIMIT, "there are %d runs that nobody acknowledged", RUN_MAX);
+    (void)error_set(reterr, ERR_LIMIT, "there are %d runs that nobody acknowledged", RUN_MAX);
     if (reterr)
         reterr->sys = EAGAIN;
     return NULL;

@@ -287,7 +287,7 @@ void spawn_start(struct run *run, const struct fields *f)
 
     run_begin(run);
     if (!s) {
-        error_sys(&err, ENOMEM, "cannot begin a run");
+        (void)error_sys(&err, ENOMEM, "cannot begin a run");
         run_fail(run, NULL, &err);
         return;
     }

@@ -41,7 +41,7 @@ int64_t sweep_tick(struct run *run, int64_t now)
     if (proctab_kill_stopped(&scope) > 0 && sweep.rounds++ < SWEEP_ROUNDS)
         return sweep.next;
     if (sweep.rounds > SWEEP_ROUNDS) {
-        error_sys(&err, EBUSY, "processes are left");
+        (void)error_sys(&err, EBUSY, "processes are left");
         run_fail(run, NULL, &err);
         return CLOCK_FOREVER;
     }

@@ -32,7 +32,7 @@ void tree_done(struct tree *t)
 }
 
 /* Opens a directory to list and empty it, also where its mode forbids that to its owner. */
-static DIR *dir_open(int at, const char *name)
+static DIR *dir_open(int at, const char *name, int *ret_fd)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
     int fd = openat(at, name, flags);
@@ -45,6 +45,7 @@ static DIR *dir_open(int at, const char *name)
     dir = fdopendir(fd);
     if (!dir)
         close(fd);
+    *ret_fd = fd;
     return dir;
 }
 
@@ -77,7 +78,7 @@ static int entry_remove_hard(int at, const char *name)
 
 static int entry_lift(struct tree *t, const char *name)
 {
-    int from = dirfd(t->sub), to = dirfd(t->top);
+    int from = t->sub_fd, to = t->top_fd;
     char unique[64];
 
     snprintf(unique, sizeof(unique), ".%lx-%u", t->salt, t->moved++);
@@ -108,12 +109,12 @@ static int sub_step(struct tree *t)
     int r;
 
     if (e) {
-        r = entry_remove_hard(dirfd(t->sub), e->d_name);
+        r = entry_remove_hard(t->sub_fd, e->d_name);
         return r == 0 ? entry_lift(t, e->d_name) : MIN(r, 0);
     }
     closedir(t->sub);
     t->sub = NULL;
-    r = entry_remove_hard(dirfd(t->top), t->sub_name);
+    r = entry_remove_hard(t->top_fd, t->sub_name);
     t->again |= r == 0;
     return MIN(r, 0);
 }
@@ -135,11 +136,11 @@ static int top_step(struct tree *t)
             errno = ENOTEMPTY;
         return r == 0 && t->passes >= TREE_PASSES ? -1 : r;
     }
-    r = entry_remove_hard(dirfd(t->top), e->d_name);
+    r = entry_remove_hard(t->top_fd, e->d_name);
     if (r != 0)
         return MIN(r, 0);
     snprintf(t->sub_name, sizeof(t->sub_name), "%s", e->d_name);
-    t->sub = dir_open(dirfd(t->top), t->sub_name);
+    t->sub = dir_open(t->top_fd, t->sub_name, &t->sub_fd);
     return t->sub ? 0 : -1;
 }
 
@@ -150,7 +151,7 @@ static int first_step(struct tree *t)
     t->begun = true;
     if (r != 0)
         return r;
-    t->top = dir_open(t->parent, t->base);
+    t->top = dir_open(t->parent, t->base, &t->top_fd);
     return t->top ? 0 : -1;
 }
 

@@ -15,7 +15,8 @@ struct tree {
     int parent; /* borrowed */
     char base[NAME_MAX + 1];
     DIR *top;
-    DIR *sub; /* the subdirectory that is being emptied */
+    DIR *sub;           /* the subdirectory that is being emptied */
+    int top_fd, sub_fd; /* theirs */
     char sub_name[NAME_MAX + 1];
     bool again; /* entries were added to the top, or came from elsewhere */
     bool begun;

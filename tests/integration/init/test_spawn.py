@@ -270,7 +270,7 @@ def test_res_13_zombies(client, init):
     children = "for (1..10000) { exit 0 unless fork }"
     daemon = f"exit 0 if fork; setpgrp; {children}"
     assert client.spawn(["perl", "-e", children]).wait(60).end["status"] == "ok"
-    wait_processes(client, 0, 5 if init.sanitized else 1)
+    wait_processes(client, 0, 10 if init.sanitized else 3)
     assert client.spawn(["perl", "-e", daemon]).wait(60).end["status"] == "ok"
     wait_processes(client, 0, 40)
 
