@@ -90,10 +90,12 @@ static const struct setting_entry settings_table[] = {
 static const char *const own_prefixes[] = {"CONTAINER_", "SESSION_", "SANDBOX_", "NETWORK_",
                                            "OSB_"};
 
-/* Names with these starts that are read elsewhere, or come with a later part of the program. */
+/* Names with these starts that are read elsewhere, come with a later part of the program, or belong
+ * to container managers and desktops. */
 static const char *const foreign_names[] = {
-    "SANDBOX_AGENT",   "SANDBOX_AGENT_LIBEXEC", "SANDBOX_LISTEN",  "SANDBOX_POOL",
-    "SANDBOX_ZYGOTES", "CONTAINER_RUNTIME",     "SESSION_MANAGER",
+    "SANDBOX_AGENT",   "SANDBOX_AGENT_LIBEXEC", "SANDBOX_LISTEN",   "SANDBOX_POOL",
+    "SANDBOX_ZYGOTES", "CONTAINER_RUNTIME",     "CONTAINER_NAME",   "CONTAINER_ID",
+    "CONTAINER_HOST",  "CONTAINER_CONNECTION",  "CONTAINER_SSHKEY", "SESSION_MANAGER",
 };
 
 struct env_line {
