@@ -438,7 +438,8 @@ class Init:
                    "--writable", str(self.workspace)]
         options += [] if seccomp else ["--seccomp", "off"]
         options += [] if landlock else ["--landlock", "off"]
-        command = ["unshare", "--pid", "--mount-proc", "--fork", "/usr/bin/python3", "-I", "-S", "-c",
+        command = ["unshare", "--pid", "--mount-proc", "--fork",
+                   "/usr/bin/python3", "-I", "-S", "-c",
                    CONFINE]
         self.process = subprocess.Popen(
             [*command, os.fspath(binary), *options], close_fds=False,
@@ -471,7 +472,7 @@ class Init:
         return self._pid
 
     def rss(self) -> int:
-        """Bytes of memory that init uses; 0 where a sanitizer, which keeps freed memory, is in it."""
+        """Bytes of memory that init uses; 0 with a sanitizer, which keeps freed memory."""
         if self.sanitized:
             return 0
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():

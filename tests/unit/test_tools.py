@@ -239,3 +239,10 @@ def test_man_pages_say_what_the_help_says(tmp_path):
     assert "run cells\n" in run
     assert "\\fBrun\\fR\nRun cells" in (tmp_path / "man/man1/sandbox-agent.1").read_text()
     assert "# SETTING=1" in (tmp_path / "man/man5/sandbox-agent.5").read_text()
+
+
+def test_style_refuses_test_modules_of_one_name(tmp_path):
+    text = "# SPDX-License-Identifier: MIT\n"
+    status, output = check("check-style", tmp_path, {"tests/integration/a/test_x.py": text,
+                                                     "tests/integration/b/test_x.py": text})
+    assert status != 0 and "a test module of this name" in output

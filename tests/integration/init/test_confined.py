@@ -45,7 +45,8 @@ def test_landlock_confines_what_is_started(start):
     with init.connect() as client:
         assert client.status()["landlock"] == str(landlock_abi())
         script = f"touch {outside}/x; echo $?; touch mine; echo $?; " \
-                 "cat /etc/hostname >/dev/null; echo $?; echo x >/dev/null; echo $?; mkdir a b; touch a/f; mv a/f b/; echo $?; " \
+                 "cat /etc/hostname >/dev/null; echo $?; echo x >/dev/null; echo $?; " \
+                 "mkdir a b; touch a/f; mv a/f b/; echo $?; " \
                  "head -c 4 /dev/zero | wc -c; : > mine; echo $?"
         run = client.spawn(["sh", "-c", script]).wait()
         assert run.stdout.decode().split() == ["1", "0", "0", "0", "0", "4", "0"], run.stderr
@@ -125,6 +126,26 @@ def test_root_of_the_namespace(start):
                    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")]
         assert root.stdout.decode().splitlines() == ["0", *no_caps]
         assert user.stdout.decode().splitlines() == ["65532", *no_caps]
+
+
+def test_root_may_open_its_pipes_again(start):
+    with start("--as-root", "--root-uid", "0").connect() as client:
+        run = client.spawn(["sh", "-c", "echo e > /dev/stderr"], user="root").wait()
+        assert run.stderr == b"e\n"
+
+
+def test_one_uid(start):
+    """With one id only, what is started has that of init, and still no capability."""
+    init = start("--one-uid", "--uid", "0", "--gid", "0")
+    with init.connect() as client:
+        run = client.spawn(["sh", "-c", "id -u; grep ^CapEff /proc/self/status"]).wait()
+        assert run.stdout.split() == [b"0", b"CapEff:", b"0" * 16]
+        run = client.spawn(["sh", "-c", "(setsid sleep 60 &); sleep 60"], timeout_ms=300).wait()
+        assert run.end["status"] == "timeout"
+        assert client.spawn(["pgrep", "sleep"]).wait().stdout == b""
+        assert client.read_file("/etc/passwd").end["status"] == "ok"
+        probe = "open('/proc/1/mem', 'rb')"
+        assert client.spawn(["/usr/bin/python3", "-c", probe]).wait().end["status"] == "error"
 
 
 def test_init_keeps_three_capabilities(init):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Init where a named point fails or waits; what a client sees of it. Debug builds have the points."""
+"""Init where a named point fails or waits; what a client sees. Debug builds have the points."""
 
 import time
 
