@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "cli/screen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -99,6 +100,15 @@ static int item_save(struct display_sink *d, const struct suffix_entry *e, yyjso
     return fd_write_full(fd, buf_str(&content), content.len, reterr);
 }
 
+/* The name of the kind is the cell's own word. */
+static void told(const char *mime, const char *what)
+{
+    char text[PATH_LEN + 256];
+
+    snprintf(text, sizeof(text), "[%.128s: %s]", mime, what);
+    screen_line(STDERR_FILENO, text);
+}
+
 static void item_handle(struct display_sink *d, const char *json, size_t len, bool tell)
 {
     auto_json yyjson_doc *doc = NULL;
@@ -106,7 +116,7 @@ static void item_handle(struct display_sink *d, const char *json, size_t len, bo
     const char *mime;
     struct error error;
     yyjson_val *data;
-    char name[64];
+    char name[64], path[PATH_LEN + 64];
 
     if (json_parse(json, len, &doc, NULL) < 0)
         return;
@@ -115,16 +125,15 @@ static void item_handle(struct display_sink *d, const char *json, size_t len, bo
     e = suffix_find(mime);
     if (d->dir < 0) {
         if (str_eq(mime, "text/plain"))
-            printf("%s\n", yyjson_is_str(data) ? yyjson_get_str(data) : "");
+            screen_line(STDOUT_FILENO, yyjson_is_str(data) ? yyjson_get_str(data) : "");
         else
-            fprintf(stderr, "[%s display; --display-dir DIR keeps it]\n", mime);
-        fflush(stdout);
+            told(mime, "a display; --display-dir DIR keeps it");
         return;
     }
     if (item_save(d, e, data, name, &error) < 0)
-        fprintf(stderr, "sandbox-agent: %s\n", error.text);
-    else if (tell)
-        fprintf(stderr, "[%s: %s/%s]\n", mime, d->path, name);
+        screen_message(error.text);
+    else if (tell && path_join(path, sizeof(path), d->path, name, NULL) == 0)
+        told(mime, path);
 }
 
 void display_print(struct display_sink *d, const char *json, size_t len)

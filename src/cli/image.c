@@ -31,7 +31,7 @@ static const struct option_entry image_options[] = {
 
 struct progress {
     bool terminal;
-    bool open; /* the terminal's line is not ended */
+    bool open;       /* the terminal's line is not ended */
     int64_t counted; /* when a count was last told to a log */
 };
 

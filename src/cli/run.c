@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/display.h"
+#include "cli/screen.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -296,28 +297,12 @@ static bool runner_is_stopped(struct runner *r)
 
 /* ---- output ---- */
 
-static void out(int fd, const char *data, size_t len)
-{
-    /* A closed pipe (`| head`) is no reason to lose the session's orderly end. */
-    if (fd_write_full(fd, data, len, NULL) < 0)
-        return;
-}
-
-static void out_line(int fd, const char *text)
-{
-    size_t len = strlen(text);
-
-    out(fd, text, len);
-    if (len == 0 || text[len - 1] != '\n')
-        out(fd, "\n", 1);
-}
-
 static void print_result(const char *json, size_t len)
 {
     auto_json yyjson_doc *doc = NULL;
 
     if (json_parse(json, len, &doc, NULL) == 0)
-        out_line(STDOUT_FILENO, json_get_str(yyjson_doc_get_root(doc), "text/plain", ""));
+        screen_line(STDOUT_FILENO, json_get_str(yyjson_doc_get_root(doc), "text/plain", ""));
 }
 
 static void print_error(const char *json, size_t len)
@@ -331,12 +316,13 @@ static void print_error(const char *json, size_t len)
     root = yyjson_doc_get_root(doc);
     traceback = json_get_str(root, "traceback", "");
     if (traceback[0]) {
-        out_line(STDERR_FILENO, traceback);
+        screen_line(STDERR_FILENO, traceback);
         return;
     }
-    out(STDERR_FILENO, json_get_str(root, "type", ""), strlen(json_get_str(root, "type", "")));
-    out(STDERR_FILENO, ": ", 2);
-    out_line(STDERR_FILENO, json_get_str(root, "message", ""));
+    screen_write(STDERR_FILENO, json_get_str(root, "type", ""),
+                 strlen(json_get_str(root, "type", "")));
+    screen_write(STDERR_FILENO, ": ", 2);
+    screen_line(STDERR_FILENO, json_get_str(root, "message", ""));
 }
 
 /* Whether a line can be read before the run has ended. */
@@ -368,7 +354,7 @@ static ssize_t line_read(struct run *run, bool hidden, char *ret, size_t size)
         n = read(STDIN_FILENO, ret, size);
     if (hidden) {
         tcsetattr(STDIN_FILENO, TCSANOW, &before);
-        out(STDERR_FILENO, "\n", 1);
+        screen_write(STDERR_FILENO, "\n", 1);
     }
     if (n > 0 && ret[n - 1] == '\n')
         return n - 1;
@@ -387,7 +373,7 @@ static void input_answer(struct run *run, const char *json, size_t len)
         const char *prompt = json_get_str(yyjson_doc_get_root(doc), "prompt", "");
 
         hidden = json_get_bool(yyjson_doc_get_root(doc), "password", false);
-        out(STDERR_FILENO, prompt, strlen(prompt));
+        screen_write(STDERR_FILENO, prompt, strlen(prompt));
     }
     n = line_read(run, hidden, line, sizeof(line));
     if (run_input(run, n < 0 ? NULL : line, n < 0 ? 0 : (size_t)n, NULL) < 0)
@@ -402,11 +388,11 @@ static void event_print(struct runner *r, struct run *run, const struct run_even
     switch (e->type) {
     case RUN_EVENT_STDOUT:
     case RUN_EVENT_LATE_STDOUT:
-        out(STDOUT_FILENO, data, len);
+        screen_write(STDOUT_FILENO, data, len);
         break;
     case RUN_EVENT_STDERR:
     case RUN_EVENT_LATE_STDERR:
-        out(STDERR_FILENO, data, len);
+        screen_write(STDERR_FILENO, data, len);
         break;
     case RUN_EVENT_DISPLAY:
         display_print(&r->displays, data, len);
@@ -471,13 +457,13 @@ static int outcome_print(struct runner *r, struct run *run, const struct run_out
 
     if (!r->json) {
         if (o->message[0] && o->status != RUN_OK)
-            fprintf(stderr, "sandbox-agent: %s\n", o->message);
+            screen_message(o->message);
         return 0;
     }
     buf_init(&json, 512 * MIB);
     if ((n = run_result_json(run, &json, reterr)) < 0)
         return n;
-    out_line(STDOUT_FILENO, buf_str(&json));
+    screen_line(STDOUT_FILENO, buf_str(&json));
     return 0;
 }
 
@@ -594,7 +580,7 @@ static int session_run(struct runner *r, struct error *reterr)
 
 static void progress_print(void *user, const char *text)
 {
-    fprintf(stderr, "%s\n", text);
+    screen_line(STDERR_FILENO, text);
 }
 
 /* Limits of the code itself are usage, whatever their code says elsewhere. */

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "cli/screen.h"
 
 #include <stdio.h>
 
@@ -230,6 +231,6 @@ int verb_settings(const struct verb_args *args, struct settings *ret, struct err
 
 int verb_fail(const struct error *error)
 {
-    fprintf(stderr, "sandbox-agent: %s\n", error->text);
+    screen_message(error->text);
     return error_entry(error->code)->exit_status;
 }

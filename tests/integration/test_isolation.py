@@ -228,25 +228,62 @@ print("tried")
 """
 
 
-def test_iso_10_the_operators_terminal_gets_no_input(state_dir, tmp_path):
-    (tmp_path / "tty.py").write_text(TTY)
+def on_a_terminal(*words):
+    """What `run` writes to a terminal that is its own."""
     pid, master = pty.fork()
     if pid == 0:
-        os.execv(
-            sa_module.BUILD / "sandbox-agent", ["sandbox-agent", "run", str(tmp_path / "tty.py")]
-        )
+        os.execv(sa_module.BUILD / "sandbox-agent", ["sandbox-agent", "run", *words])
     out, deadline = b"", time.monotonic() + 60
-    while time.monotonic() < deadline and select.select([master], [], [], 5)[0]:
+    while time.monotonic() < deadline and select.select([master], [], [], 20)[0]:
         try:
             data = os.read(master, 4096)
         except OSError:
             break
         out += data
-    assert os.waitpid(pid, 0)[1] == 0
+    os.waitpid(pid, 0)
     os.close(master)
+    return out
+
+
+def test_iso_10_the_operators_terminal_gets_no_input(state_dir, tmp_path):
+    (tmp_path / "tty.py").write_text(TTY)
+    out = on_a_terminal(str(tmp_path / "tty.py"))
     assert b"tried" in out and b"works" not in out, out
     # Echo would have shown a pushed byte as a line of its own.
     assert b"\r\nx" not in out
+
+
+ASKS = r"\x1b[6n \x1b[c \x1b]0;title\x07 \x1bP$qm\x1b\\ \x9b6n \x1b[?1000h \x1b[2J \x1bc \x0e"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"print('{ASKS}')",
+        f"import sys; sys.stderr.write('{ASKS}')",
+        f"raise ValueError('{ASKS}')",
+        f"raise type('{ASKS}', (Exception,), {{}})('x')",
+        f"from IPython.display import display; display({{'text/plain': '{ASKS}'}}, raw=True)",
+        f"from IPython.display import display; display({{'x/{ASKS}': 'x'}}, raw=True)",
+        f"class R:\n    def __repr__(self): return '{ASKS}'\nR()",
+        "import os\nfor c in b'\\x1b[6n\\x1b]2;t\\x07':\n"
+        + "    os.write(1, bytes([c])); os.write(2, bytes([c]))",
+    ],
+    ids="stdout stderr message type display mime repr pieces".split(),
+)
+def test_iso_10_output_cannot_make_the_terminal_answer(state_dir, code):
+    """Some sequences are questions, whose answers come as if typed; others change the terminal."""
+    out = on_a_terminal("-c", code)
+    for sequence in re.findall(rb"\x1b.{0,8}", out):
+        assert re.match(rb"\x1b\[[0-9;]*[mK]", sequence), (sequence, out)
+    assert b"\x9b" not in out and b"\x07" not in out and b"\x0e" not in out
+
+
+def test_iso_10_colours_get_through_and_pipes_are_exact(state_dir, agent):
+    code = r"print('\x1b[1;31mred\x1b[0m\x1b[K \u4e2d \x1b[6n')"
+    out = on_a_terminal("-c", code)
+    assert b"\x1b[1;31mred\x1b[0m\x1b[K \xe4\xb8\xad ^[[6n" in out, out
+    assert agent("run", "-c", code).stdout == "\x1b[1;31mred\x1b[0m\x1b[K \u4e2d \x1b[6n\n"
 
 
 # ---- files of the host ----
