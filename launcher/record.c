@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define RECORD_STAGE RECORD_FILE ".new"
@@ -166,6 +167,14 @@ static void groups_end(const struct cgroup_set *set)
         pause_ms(STEP_MS);
 }
 
+/* What else may be in its place would be waited for without end, such as a FIFO. */
+static bool record_is_file(int dirfd)
+{
+    struct stat st;
+
+    return fstatat(dirfd, RECORD_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+
 static void record_clean(int sb_fd, const char *id)
 {
     auto_fd int dir = openat(sb_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -177,7 +186,7 @@ static void record_clean(int sb_fd, const char *id)
     if (dir < 0)
         return;
     boot_id_read(boot, sizeof(boot));
-    if (fd_read_file(dir, RECORD_FILE, RECORD_MAX, &text, NULL, NULL) == 0) {
+    if (record_is_file(dir) && fd_read_file(dir, RECORD_FILE, RECORD_MAX, &text, NULL, NULL) == 0) {
         record_parse(text, boot, &record);
         process_end(record.pid, record.start_time);
         groups_end(&record.groups);
