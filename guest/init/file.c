@@ -409,7 +409,7 @@ static struct file_op *file_new(const struct frame *frame)
 
 void file_close(struct file_op *op)
 {
-    if (op->stage[0] && ids_enter()) {
+    if (op->stage[0] && ids_enter(IDS_SANDBOX)) {
         unlinkat(op->dirfd, op->stage, 0);
         ids_leave();
     }
@@ -447,7 +447,7 @@ static int file_begin(struct file_op *op, const struct frame *frame, struct outq
 
     if (r < 0)
         return r;
-    if (!ids_enter())
+    if (!ids_enter(IDS_SANDBOX))
         return error_sys(reterr, errno, "cannot act as the sandbox user");
     r = op->kind->begin(op, &f, out, reterr);
     ids_leave();
@@ -484,7 +484,7 @@ bool file_step(struct file_op *op, struct outq *out)
 
     if (!file_is_ready(op, out))
         return false;
-    if (ids_enter()) {
+    if (ids_enter(IDS_SANDBOX)) {
         r = op->kind->step(op, out, &err);
         ids_leave();
     } else {
@@ -502,7 +502,7 @@ bool file_data(struct file_op *op, const char *data, size_t len, struct outq *ou
         return false;
     if (len > 0) {
         r = write_data(op, data, len, &err);
-    } else if (ids_enter()) {
+    } else if (ids_enter(IDS_SANDBOX)) {
         r = write_end(op, &err);
         ids_leave();
     } else {

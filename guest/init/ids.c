@@ -70,14 +70,25 @@ int ids_secure_self(struct error *reterr)
     return 0;
 }
 
-bool ids_enter(void)
+static uid_t user_uid(enum ids_user user)
+{
+    return (uid_t)(user == IDS_ROOT ? config.root_uid : config.uid);
+}
+
+/* The user root has the group of the same number. */
+static gid_t user_gid(enum ids_user user)
+{
+    return (gid_t)(user == IDS_ROOT ? config.root_uid : config.gid);
+}
+
+bool ids_enter(enum ids_user user)
 {
     if (config.one_uid)
         return true;
-    setfsgid((gid_t)config.gid);
-    setfsuid((uid_t)config.uid);
+    setfsgid(user_gid(user));
+    setfsuid(user_uid(user));
     /* setfsuid() tells the id before the call and nothing else; -1 changes nothing. */
-    if (setfsuid((uid_t)-1) == (int)config.uid && setfsgid((gid_t)-1) == (int)config.gid)
+    if (setfsuid((uid_t)-1) == (int)user_uid(user) && setfsgid((gid_t)-1) == (int)user_gid(user))
         return true;
     ids_leave();
     errno = EPERM;
@@ -120,8 +131,10 @@ static bool root_is_harmless(uid_t uid)
     }
 }
 
-int ids_become(uid_t uid, gid_t gid)
+int ids_become(enum ids_user user)
 {
+    const uid_t uid = user_uid(user);
+    const gid_t gid = user_gid(user);
     struct caps caps = {};
 
     if (groups_clear() < 0)

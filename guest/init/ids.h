@@ -8,14 +8,15 @@
 #include "base/error.h"
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 /* At the start: not dumpable, no new privileges, nothing inheritable or ambient. */
 int ids_secure_self(struct error *reterr) must_check;
 
-/* File system ids of the sandbox user. False (and nothing changed) when they cannot be taken. */
-bool ids_enter(void) must_check;
+enum ids_user { IDS_SANDBOX, IDS_ROOT };
+
+/* File system ids of a user. False (and nothing changed, errno set) when they cannot be taken. */
+bool ids_enter(enum ids_user user) must_check;
 void ids_leave(void);
 
 /* In a fresh child: ids for good, no groups, no capabilities. 0 or -1 with errno. */
-int ids_become(uid_t uid, gid_t gid) must_check;
+int ids_become(enum ids_user user) must_check;

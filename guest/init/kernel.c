@@ -31,6 +31,7 @@ enum {
     READY_MAX_MS = 1000 * 3600,
     EOF_GRACE_MS = 200, /* between the end of the socket and that of the process */
     WHY_OUTPUT = 240,
+    END_KILLS = 20,
     END_READS = 2048, /* from the socket of a dead kernel, which its children may go on filling */
 };
 
@@ -358,7 +359,7 @@ static int ends_open(struct process_spec *spec, struct error *reterr)
 
     spec->fds[0] = process_null_fd();
     for (int i = 0; i < 2; i++) {
-        if (process_pipe_out(fds) < 0)
+        if (process_pipe_out(spec, fds) < 0)
             return error_sys(reterr, errno, "cannot make a pipe");
         spec->fds[i + 1] = fds[1];
         if (watch_open(&kernel.out[i], fds[0], EPOLLIN, ready[i]) < 0) {
@@ -366,7 +367,7 @@ static int ends_open(struct process_spec *spec, struct error *reterr)
             return error_sys(reterr, errno, "cannot watch a pipe");
         }
     }
-    if (process_socketpair(fds) < 0)
+    if (process_socketpair(spec, fds) < 0)
         return error_sys(reterr, errno, "cannot make a socket");
     spec->fds[3] = fds[1];
     if (watch_open(&kernel.sock, fds[0], EPOLLIN, sock_ready) < 0) {
@@ -533,12 +534,24 @@ static void end_while_busy(int wait_status)
     kernel_launch();
 }
 
+/*
+ * What is left of its group and session is killed, again and again for a moment: a fork bomb would
+ * otherwise use up the limit of processes, and no other kernel could start.
+ */
+static void session_kill(pid_t pid)
+{
+    const struct proc_scope scope = {.leader = pid};
+    size_t alive = 1;
+
+    for (int i = 0; i < END_KILLS && alive > 0; i++)
+        alive = i < END_KILLS / 4 ? proctab_kill(&scope) : proctab_kill_stopped(&scope);
+}
+
 bool kernel_reaped(pid_t pid, int wait_status)
 {
     static void (*const ends[])(int) = {[KERNEL_STARTING] = end_while_starting,
                                         [KERNEL_IDLE] = end_while_idle,
                                         [KERNEL_BUSY] = end_while_busy};
-    struct proc_scope scope = {.leader = pid};
 
     if (pid != kernel.pid || kernel.state == KERNEL_NONE || kernel.state == KERNEL_DEAD)
         return false;
@@ -548,7 +561,7 @@ bool kernel_reaped(pid_t pid, int wait_status)
             return true;
     }
     kernel.ending = true;
-    proctab_kill(&scope);
+    session_kill(pid);
     for (int i = 0; i < END_READS && !kernel.faulty && watch_is_open(&kernel.sock); i++) {
         if (!sock_read())
             break;

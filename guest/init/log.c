@@ -12,6 +12,8 @@
 
 enum { BLOCK_FIRST = 1024 };
 
+static uint64_t events_all;
+
 void log_init(struct log *log, uint32_t stream)
 {
     *log = (struct log){.stream = stream};
@@ -62,6 +64,7 @@ void log_done(struct log *log)
 {
     struct log_block *b = log->first;
 
+    events_all -= log->event_size;
     while (log->cursors)
         log_detach(log->cursors);
     while (b) {
@@ -212,7 +215,8 @@ void log_output(struct log *log, uint8_t type, const char *data, size_t len)
 
 bool log_has_room(const struct log *log, size_t len)
 {
-    return log->event_size + len + LOG_EVENT_COST <= LOG_EVENTS;
+    return log->event_size + len + LOG_EVENT_COST <= LOG_EVENTS &&
+           events_all + len <= LOG_EVENTS_ALL;
 }
 
 void log_event_block(struct log *log, uint8_t type, struct log_block *b)
@@ -221,6 +225,7 @@ void log_event_block(struct log *log, uint8_t type, struct log_block *b)
     block_link(log, b);
     log->end += b->size;
     log->event_size += b->size + LOG_EVENT_COST;
+    events_all += b->size + LOG_EVENT_COST;
 }
 
 int log_event(struct log *log, uint8_t type, const void *payload, size_t len)

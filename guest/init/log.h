@@ -19,6 +19,7 @@ enum {
     LOG_HEAD = 256 * 1024,
     LOG_TAIL = 4 * 1024 * 1024,
     LOG_EVENTS = 64 * 1024 * 1024,
+    LOG_EVENTS_ALL = 192 * 1024 * 1024, /* of all logs: they are charged to the session */
     LOG_BLOCK = FRAME_HEADER + FRAME_BULK_MAX,
     LOG_EVENT_COST = 192, /* what a small event takes beside its bytes */
     LOG_NOTE_MAX = 128,

@@ -74,7 +74,7 @@ static struct usage processes_add(void (*add)(pid_t pid, struct usage *sum))
     bool entered;
 
     if (proctab_read(&table) == 0) {
-        entered = ids_enter();
+        entered = ids_enter(IDS_SANDBOX);
         for (size_t i = 0; i < table.count; i++)
             add(table.list[i].pid, &sum);
         if (entered)

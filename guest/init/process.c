@@ -75,7 +75,7 @@ static int spec_user(struct process_spec *spec, const struct fields *f, struct e
         return 0;
     if (!str_eq(user, "root"))
         return error_set(reterr, ERR_INVALID, "user '%.40s' is neither sandbox nor root", user);
-    spec->root = true;
+    spec->user = IDS_ROOT;
     if (config.as_root)
         return 0;
     (void)error_set(reterr, ERR_DENIED, "this sandbox runs nothing as root");
@@ -112,12 +112,12 @@ int process_spec_parse(struct process_spec *spec, const struct fields *f, struct
 
 /* ---- descriptors ---- */
 
-static int pair_open(int ret[2], int (*make)(int *))
+static int pair_open(enum ids_user owner, int ret[2], int (*make)(int *))
 {
     int r;
 
     /* The inode takes its owner from the file system ids of its maker. */
-    if (!ids_enter())
+    if (!ids_enter(owner))
         return -1;
     r = make(ret);
     ids_leave();
@@ -142,25 +142,25 @@ static int pair_finish(int *fds)
     return -1;
 }
 
-int process_pipe_out(int ret[2])
+int process_pipe_out(const struct process_spec *spec, int ret[2])
 {
-    return pair_open(ret, make_pipe) < 0 ? -1 : pair_finish(ret);
+    return pair_open(spec->user, ret, make_pipe) < 0 ? -1 : pair_finish(ret);
 }
 
-int process_pipe_in(int ret[2])
+int process_pipe_in(const struct process_spec *spec, int ret[2])
 {
     int fds[2];
 
-    if (pair_open(fds, make_pipe) < 0)
+    if (pair_open(spec->user, fds, make_pipe) < 0)
         return -1;
     ret[0] = fds[1];
     ret[1] = fds[0];
     return pair_finish(ret);
 }
 
-int process_socketpair(int ret[2])
+int process_socketpair(const struct process_spec *spec, int ret[2])
 {
-    return pair_open(ret, make_socketpair) < 0 ? -1 : pair_finish(ret);
+    return pair_open(spec->user, ret, make_socketpair) < 0 ? -1 : pair_finish(ret);
 }
 
 /* ---- in the child ---- */
@@ -200,8 +200,7 @@ static int step_descriptors(struct child *c)
 
 static int step_ids(struct child *c)
 {
-    return ids_become((uid_t)(c->spec->root ? config.root_uid : config.uid),
-                      (gid_t)(c->spec->root ? config.root_uid : config.gid));
+    return ids_become(c->spec->user);
 }
 
 static int step_signals(struct child *c)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "init/ids.h"
 #include "wire/fields.h"
 
 #include <stdbool.h>
@@ -18,7 +19,7 @@ struct process_spec {
     char **argv;
     char **env;
     char *cwd;
-    bool root;
+    enum ids_user user;
     int fds[PROCESS_FDS]; /* become 0, 1, 2, 3; -1: none (only the last) */
 };
 
@@ -33,11 +34,13 @@ int process_setup(struct error *reterr) must_check;
 /* A descriptor of /dev/null, kept open. */
 int process_null_fd(void);
 
-/* A pipe or socketpair that belongs to the sandbox user, so that /dev/stdout can be opened there.
- * ret[0] is ours and does not block. */
-int process_pipe_in(int ret[2]) must_check;  /* the child reads ret[1] */
-int process_pipe_out(int ret[2]) must_check; /* the child writes ret[1] */
-int process_socketpair(int ret[2]) must_check;
+/*
+ * A pipe or socketpair that belongs to the process's user, so that /dev/stdout can be opened there.
+ * ret[0] is ours and does not block; the child reads or writes ret[1].
+ */
+int process_pipe_in(const struct process_spec *spec, int ret[2]) must_check;
+int process_pipe_out(const struct process_spec *spec, int ret[2]) must_check;
+int process_socketpair(const struct process_spec *spec, int ret[2]) must_check;
 
 /* Forks; *ret_status is a descriptor for process_status(). */
 int process_start(const struct process_spec *spec, pid_t *ret_pid, int *ret_status,

@@ -117,7 +117,7 @@ int proctab_read(struct proctab *t)
 {
     int r = proctab_list(t);
 
-    if (r < 0 || t->count > 0 || !ids_enter())
+    if (r < 0 || t->count > 0 || !ids_enter(IDS_SANDBOX))
         return r;
     r = proctab_list(t);
     ids_leave();

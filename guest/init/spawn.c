@@ -223,13 +223,13 @@ static int pipes_open(struct spawn *s, struct error *reterr)
 
     s->spec.fds[0] = process_null_fd();
     if (s->run->answers) {
-        if (process_pipe_in(fds) < 0)
+        if (process_pipe_in(&s->spec, fds) < 0)
             return error_sys(reterr, errno, "cannot make a pipe");
         s->spec.fds[0] = fds[1];
         (void)!watch_open(&s->in, fds[0], 0, stdin_ready);
     }
     for (int i = 0; i < 2; i++) {
-        if (process_pipe_out(fds) < 0)
+        if (process_pipe_out(&s->spec, fds) < 0)
             return error_sys(reterr, errno, "cannot make a pipe");
         s->spec.fds[i + 1] = fds[1];
         if (watch_open(&s->out[i], fds[0], EPOLLIN, ready[i]) < 0) {

@@ -243,7 +243,7 @@ TEST(process_request_is_parsed)
         assert_null(spec.argv[2]);
         assert_str_eq(spec.env[0], "X=1");
         assert_str_eq(spec.cwd, "/tmp");
-        assert_false(spec.root);
+        assert_int_eq(spec.user, IDS_SANDBOX);
     } else {
         assert_true(test_is_torture());
     }

@@ -438,6 +438,28 @@ def test_start_beside_a_cell(fake):
     assert cell.wait().stdout == b"cell"
 
 
+@pytest.mark.parametrize("child", ["pass", "os.setpgid(0, 0)", DEAF.strip()])
+def test_fork_bomb_in_a_cell(fake, child):
+    """It ends within the ladder, and what is left does not keep a new kernel from starting."""
+    code = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_NPROC, (300, 300))
+{DEAF}
+while True:
+    try:
+        if os.fork() == 0:
+            k.sock.close()
+            {child}
+    except OSError: pass
+"""
+    begin = time.monotonic()
+    cell = run(fake, code, timeout_ms=500)
+    assert cell.end["status"] == "timeout" and cell.end["state"] == "lost"
+    assert time.monotonic() - begin < 6
+    assert run(fake, "k.out('alive')").stdout == b"alive"
+    assert int(fake.status()["processes"]) <= 2
+
+
 # Forgery (ISO-24, ISO-25)
 
 
