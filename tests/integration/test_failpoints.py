@@ -20,8 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 POINT = re.compile(r'failpoint\("([a-z-]+)"\)')
 # These belong to image builds, which have tests of their own.
 ELSEWHERE = {"image-json", "image-publish"}
-# Not passed by the owner below, so that a kill there shows nothing.
-NOT_PASSED = {"lease-renew"}
+# Points where a kill need not show: not passed by the owner below, or passed when the session that
+# is to be ended has ended.
+UNSEEN = {"lease-renew", "kill-sent", "reap", "rmdir", "slot-free", "unmount"}
 LIMIT = 90
 GOOD = {"status": "ok", "stdout": "42\n", "again": False}
 
