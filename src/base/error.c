@@ -35,6 +35,35 @@ const struct error_entry *error_entry(enum error_code code)
     return &error_table[code];
 }
 
+/* Length of the well-formed UTF-8 character at `s`; 0 when there is none. */
+static size_t character_length(const unsigned char *s)
+{
+    size_t len = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
+    unsigned char low = *s == 0xe0 ? 0xa0 : *s == 0xf0 ? 0x90 : 0x80;
+    unsigned char high = *s == 0xed ? 0x9f : *s == 0xf4 ? 0x8f : 0xbf;
+
+    for (size_t i = 1; i < len; i++) {
+        if (s[i] < low || s[i] > high)
+            return 0;
+        low = 0x80;
+        high = 0xbf;
+    }
+    return len;
+}
+
+/* Texts quote what came from outside, and are cut: every door may take them as one line of UTF-8.
+ */
+static void text_clean(char *text)
+{
+    for (unsigned char *s = (unsigned char *)text; *s;) {
+        size_t len = character_length(s);
+
+        if (len == 0 || *s < 0x20 || *s == 0x7f)
+            *s = '?';
+        s += len ? len : 1;
+    }
+}
+
 int error_set(struct error *reterr, enum error_code code, const char *fmt, ...)
 {
     va_list args;
@@ -45,6 +74,7 @@ int error_set(struct error *reterr, enum error_code code, const char *fmt, ...)
         va_start(args, fmt);
         vsnprintf(reterr->text, sizeof(reterr->text), fmt, args);
         va_end(args);
+        text_clean(reterr->text);
     }
     return -(int)code;
 }
@@ -73,6 +103,7 @@ int error_sys(struct error *reterr, int sys, const char *fmt, ...)
     va_end(args);
     used = strlen(reterr->text);
     snprintf(reterr->text + used, sizeof(reterr->text) - used, ": %s", strerrordesc_np(sys));
+    text_clean(reterr->text);
     return -(int)code;
 }
 
@@ -90,5 +121,6 @@ int error_wrap(struct error *reterr, const char *fmt, ...)
     va_end(args);
     used = strlen(reterr->text);
     snprintf(reterr->text + used, sizeof(reterr->text) - used, ": %s", inner);
+    text_clean(reterr->text);
     return -(int)reterr->code;
 }

@@ -69,3 +69,27 @@ TEST(the_table_knows_every_code)
     }
     assert_ptr_eq(error_entry(9999), error_entry(ERR_INTERNAL));
 }
+
+TEST(a_text_is_one_line_of_utf8_whatever_it_quotes)
+{
+    static const char *const cases[][2] = {
+        {"caf\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x99\x82", "caf\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x99\x82"},
+        {"two\nlines\t\x1b[31m\x7f", "two?lines??[31m?"},
+        {"\xff\xfe \xc0\xaf \xed\xa0\x80", "?? ?? ???"},
+        {"\xe4\xb8", "??"},
+        {"\xf4\x90\x80\x80", "????"},
+    };
+    struct error err;
+    char text[1000];
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        error_set(&err, ERR_INVALID, "%s", cases[i][0]);
+        assert_str_eq(err.text, cases[i][1]);
+    }
+    for (size_t i = 0; i + 2 < sizeof(text); i += 3)
+        memcpy(text + i, "\xe4\xb8\xad", 3);
+    text[sizeof(text) - 1] = 0;
+    error_sys(&err, EIO, "x%s", text);
+    assert_uint_eq(strlen(err.text), sizeof(err.text) - 1);
+    assert_mem_eq(err.text + sizeof(err.text) - 3, "??", 3);
+}
