@@ -355,6 +355,29 @@ static void keeper_loop(struct keeper *k)
     }
 }
 
+/*
+ * The owner of the instance removes its directory; where it has died, its lock is free and the
+ * keeper does it. Who opened the lock meanwhile finds that it is gone and takes another.
+ */
+static void instance_remove(struct keeper *k)
+{
+    auto_fd int lock = openat(k->dir_fd, "lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char link[32], path[JOB_PATH];
+    ssize_t len;
+
+    if (lock < 0 || fcntl(lock, F_OFD_SETLK, &whole) < 0)
+        return;
+    (void)unlinkat(k->dir_fd, "keeper.lock", 0);
+    (void)unlinkat(k->dir_fd, "lock", 0);
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", k->dir_fd);
+    len = readlink(link, path, sizeof(path) - 1);
+    if (len > 0 && (size_t)len < sizeof(path) - 1) {
+        path[len] = 0;
+        (void)rmdir(path);
+    }
+}
+
 /* The path goes away only if it still is ours: a next keeper may have bound its own. */
 static void keeper_end(struct keeper *k, ino_t socket_ino)
 {
@@ -366,6 +389,7 @@ static void keeper_end(struct keeper *k, ino_t socket_ino)
     if (fstatat(k->dir_fd, "keeper.sock", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == socket_ino)
         (void)unlinkat(k->dir_fd, "keeper.sock", 0);
     (void)unlinkat(k->dir_fd, "sb", AT_REMOVEDIR);
+    instance_remove(k);
     clients_answer(k, KEEPER_STOP, "", &done);
 }
 

@@ -93,6 +93,10 @@ def test_case_31_a_killed_owner_leaves_nothing_after_the_lease(state):
     assert traces(state, ids)
     owner.kill()
     assert wait_gone(state, ids, 20) == []
+    end = time.monotonic() + 20
+    while list(Path(state).glob("run/*")) and time.monotonic() < end:
+        time.sleep(0.5)
+    assert list(Path(state).glob("run/*")) == []
     # and the next one starts on clean ground
     again = Owner(state, "gone")
     assert again.ask("list") == {"sessions": []}
