@@ -12,7 +12,7 @@
 enum { RUN_DISPLAYS_MAX = 10000 };
 
 struct run {
-    struct control_sink sink; /* first: a sink is cast back to its run */
+    struct control_sink sink;  /* first: a sink is cast back to its run */
     struct control_sink sweep; /* of the clean-up after a run that crowded the sandbox */
     unsigned refs;
     struct session *session; /* referenced */

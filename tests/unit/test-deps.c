@@ -53,7 +53,6 @@ TEST(whatever_is_no_name_is_refused_by_name)
         {"python", "x[extra]"},
         {"python", "x @ http://evil/x.zip"},
         {"python", "git+https://evil/x"},
-        {"python", "x\n"},
         {"python", " x"},
         {"python", "x.whl/"},
         {"python", "@scope/name"},
@@ -78,6 +77,14 @@ TEST(whatever_is_no_name_is_refused_by_name)
         assert_int_eq(check(bad[i][0], bad[i][1], NULL, &err), -ERR_INVALID);
         assert_str_has(err.text, bad[i][1]);
     }
+}
+
+TEST(a_line_break_is_no_part_of_a_name)
+{
+    struct error err;
+
+    assert_int_eq(check("python", "x\n", NULL, &err), -ERR_INVALID);
+    assert_str_has(err.text, "'x?'");
 }
 
 TEST(whatever_is_no_version_is_refused)
