@@ -72,6 +72,7 @@ static int cell_new(struct run *run, const struct fields *f, struct error *reter
     return 0;
 }
 
+/* The time of a cell begins when the kernel gets it, not while it waits for another one. */
 static int cell_send(struct run *run, struct error *reterr)
 {
     struct cell *cell = run->cell;
@@ -156,6 +157,10 @@ void cell_fail_waiting(const struct error *why)
 
 /* ---- frames ---- */
 
+/*
+ * The kernel has flushed before it sent this frame, so what belongs before it is in the pipes now.
+ * That is the whole order between output and displays.
+ */
 static int frame_out(struct run *run, const struct kframe *frame, uint8_t type,
                      struct error *reterr)
 {
@@ -201,6 +206,7 @@ static int error_frame(struct run *run, const struct kframe *frame, struct error
     return barrier(run, frame, FRAME_ERROR, reterr);
 }
 
+/* Late output of threads and children begins behind this point. */
 static int done_frame(struct run *run, const struct kframe *frame, struct error *reterr)
 {
     const char *status = kframe_status(frame);
@@ -221,6 +227,7 @@ static int answer(struct run *run, const void *data, size_t len, struct error *r
     return 0;
 }
 
+/* A question that nobody can answer is answered at once, instead of hanging until the time-out. */
 static int input_frame(struct run *run, const struct kframe *frame, struct error *reterr)
 {
     if (run->cell->asks)
@@ -255,6 +262,7 @@ int cell_frame(struct run *run, const struct kframe *frame, struct error *reterr
     return error_set(reterr, ERR_PROTOCOL, "the kernel sent %s within a cell", name);
 }
 
+/* A kernel that was killed by the ladder is no accident: the run says why it was stopped. */
 void cell_lost(struct run *run, int wait_status, const struct error *fault)
 {
     struct outcome o;
@@ -282,6 +290,7 @@ void cell_input(struct run *run, const char *data, size_t len)
         kernel_fault(&err);
 }
 
+/* Begins the ladder, once; a second wish to stop changes neither its reason nor its times. */
 static void cell_stop(struct run *run, enum run_stop why)
 {
     if (run->stop == RUN_GOES_ON)
@@ -316,6 +325,7 @@ void cell_kill(struct run *run)
         kernel_kill();
 }
 
+/* Held here and not by the client, so that a time-out comes also when nobody is connected. */
 int64_t cell_tick(struct run *run, int64_t now)
 {
     enum ladder_act act;

@@ -131,6 +131,8 @@ int config_read_filter(struct config *c, int fd, struct error *reterr)
     return 0;
 }
 
+/* Less than one bulk write counts as nothing: a writer in larger pieces stops before the last byte.
+ */
 bool config_is_full(const struct config *c)
 {
     for (size_t i = 0; i < c->writable_count; i++) {

@@ -113,7 +113,9 @@ static int follower_add(struct client *c, struct run *run, uint64_t offset, stru
     return 0;
 }
 
-/* Copies frames into the queue; false when a big one has to be sent first. */
+/*
+ * Copies frames into the queue. A frame may begin while any credit is left, whatever its size: else
+ * a display above the window could never be sent. False when a big one has to be sent first. */
 static bool follower_fill(struct client *c, struct follower *f, bool *ret_progress)
 {
     struct log_piece piece;
@@ -163,7 +165,10 @@ static void client_free(struct client *c)
     free(c);
 }
 
-/* 1 all is sent, 0 the rest has to wait, -1 the client is gone. */
+/*
+ * 1 all is sent, 0 the rest has to wait, -1 the client is gone. A big frame that has begun comes
+ * before the queue, in which answers may have been put meanwhile: frames never mix.
+ */
 static int client_flush(struct client *c)
 {
     while (outq_len(&c->out) > 0 || c->big) {
@@ -242,7 +247,10 @@ static bool client_fill(struct client *c)
     return files_step(c) || progress;
 }
 
-/* True when there is more to do at once. */
+/*
+ * Sends, fills and sends again, but not for ever: a fast reader of a long log must not keep others
+ * waiting. True when there is more to do at once.
+ */
 static bool client_pump(struct client *c)
 {
     bool more = true;
@@ -338,6 +346,10 @@ static int on_shutdown(struct client *c, const struct frame *frame, const struct
     return 0;
 }
 
+/*
+ * A number of before may come back once its run is forgotten. Numbers are only asked to be free,
+ * not to rise: two connections of one client are not in order with each other.
+ */
 static bool stream_is_used(uint32_t stream)
 {
     if (run_find(stream))
@@ -371,6 +383,7 @@ static enum run_kind run_kind_of(uint8_t type)
     return kinds[type];
 }
 
+/* The follower comes first: whatever the start of the run says, its client gets it. */
 static int on_run(struct client *c, const struct frame *frame, const struct fields *f,
                   struct error *reterr)
 {
@@ -471,6 +484,7 @@ static int on_attach(struct client *c, const struct frame *frame, const struct f
     return 0;
 }
 
+/* Only what is over can be forgotten; an early ACK would lose the end. */
 static int on_ack(struct client *c, const struct frame *frame, const struct fields *f,
                   struct error *reterr)
 {
@@ -553,6 +567,7 @@ static const struct request {
     [FRAME_FILE_MKDIR] = {on_file, true},   [FRAME_FILE_RENAME] = {on_file, true},
 };
 
+/* Every payload of fields is checked whole before anybody looks for a key in it. */
 static int client_frame(struct client *c, const struct frame *frame, struct error *reterr)
 {
     struct fields f = {.data = frame->payload, .len = frame->len};
@@ -567,6 +582,7 @@ static int client_frame(struct client *c, const struct frame *frame, struct erro
 
 /* ---- reading ---- */
 
+/* Frames are handled where they lie; what is left is moved to the front once, at the end. */
 static void client_parse(struct client *c)
 {
     struct error err = {};
@@ -592,6 +608,7 @@ static void client_parse(struct client *c)
         buf_done(&c->in);
 }
 
+/* A client that is gone takes nothing with it: its runs go on and keep their logs. */
 static void client_ready(struct watch *w, uint32_t events)
 {
     struct client *c = watch_owner(w, struct client, watch);
@@ -616,6 +633,7 @@ static void client_ready(struct watch *w, uint32_t events)
 
 /* ---- accepting ---- */
 
+/* Beyond the maximum a connection is closed at once, so that it is not taken for one that hangs. */
 static void client_add(int fd)
 {
     struct client *c = NULL;

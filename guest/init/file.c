@@ -126,6 +126,7 @@ static int fail(const struct file_op *op, struct error *reterr)
 
 /* ---- reading ---- */
 
+/* Links are followed, inside the root; what is at their end has to be a regular file. */
 static int read_begin(struct file_op *op, const struct fields *f, struct outq *out,
                       struct error *reterr)
 {
@@ -179,6 +180,7 @@ static int read_step(struct file_op *op, struct outq *out, struct error *reterr)
     return 0;
 }
 
+/* A link itself: it may point nowhere, or to what cannot be opened. */
 static int stat_begin(struct file_op *op, const struct fields *f, struct outq *out,
                       struct error *reterr)
 {
@@ -275,6 +277,7 @@ static int stage_open(struct file_op *op)
     return -1;
 }
 
+/* A link in the place of the target is replaced, never written through. */
 static int write_begin(struct file_op *op, const struct fields *f, struct outq *out,
                        struct error *reterr)
 {
@@ -302,6 +305,7 @@ static int write_begin(struct file_op *op, const struct fields *f, struct outq *
     return 0;
 }
 
+/* Written at once: the client is held back by its socket while the disk is slow. */
 static int write_data(struct file_op *op, const char *data, size_t len, struct error *reterr)
 {
     int r = failpoint("import-half");
@@ -317,6 +321,7 @@ static int write_data(struct file_op *op, const char *data, size_t len, struct e
     return 0;
 }
 
+/* The name appears here, with all of its content. */
 static int write_end(struct file_op *op, struct error *reterr)
 {
     if (op->size >= 0 && op->left > 0)
@@ -407,6 +412,7 @@ static struct file_op *file_new(const struct frame *frame)
     return op;
 }
 
+/* A stage that was not renamed is half a file, and goes. */
 void file_close(struct file_op *op)
 {
     if (op->stage[0] && ids_enter(IDS_SANDBOX)) {

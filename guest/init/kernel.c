@@ -108,6 +108,7 @@ const char *kernel_restarted(char buf[24])
 
 /* ---- output ---- */
 
+/* Room for twice as much as is kept, so that the newest megabyte is not moved at every write. */
 static void late_append(struct buf *late, const char *data, size_t len)
 {
     if (late->len + len > LATE_MAX)
@@ -123,6 +124,7 @@ static void kernel_output(int i, const char *data, size_t len)
         late_append(&kernel.late[i], data, len);
 }
 
+/* A closed pipe is no mistake: code may close its stdout, and its cells go on without it. */
 static ssize_t out_read(int i, size_t max)
 {
     static char data[FRAME_BULK_MAX];
@@ -162,6 +164,11 @@ void kernel_drain(void)
     }
 }
 
+/*
+ * While clients are behind, neither pipes nor socket are read: the kernel waits in its write or at
+ * its barrier. The end of the socket is told again and again by epoll, so it is not watched once it
+ * has been seen.
+ */
 void kernel_gate(void)
 {
     uint32_t events = kernel.cell && run_is_gated(kernel.cell) ? 0 : EPOLLIN;
@@ -203,6 +210,7 @@ void kernel_kill(void)
     process_signal_group(kernel.pid, SIGKILL);
 }
 
+/* Nothing more is read from it: what comes behind a broken frame could be anything. */
 void kernel_fault(const struct error *why)
 {
     if (kernel.faulty)
@@ -224,6 +232,7 @@ static void request_end(void)
     run_end(run, &o);
 }
 
+/* Only now is there a cell for output to belong to; what was printed before is late output. */
 static int ready_frame(const struct kframe *frame, struct error *reterr)
 {
     static const char zero[KERNEL_TOKEN];
@@ -254,6 +263,7 @@ struct log_block *kernel_take_frame(const struct kframe *frame)
     return kreader_take(&kernel.reader, frame);
 }
 
+/* A cell that ends here is followed at once by the one that waits for it. */
 static void frames_handle(void)
 {
     struct error err = {};
@@ -312,6 +322,7 @@ static void why_set(const char *what)
                     len ? said->data + said->len - len : "");
 }
 
+/* Everybody who waits for this kernel is told why; a later cell tries again. */
 static void start_failed(void)
 {
     struct run *run = TAKE_PTR(kernel.request);
@@ -322,6 +333,7 @@ static void start_failed(void)
     cell_fail_waiting(&kernel.why);
 }
 
+/* The pipes go to the sink, not away: background processes of the old kernel may hold them. */
 static void ends_close(void)
 {
     watch_close(&kernel.status);
@@ -441,6 +453,7 @@ void kernel_request(struct run *run, const struct fields *f)
     kernel_launch();
 }
 
+/* One try for each cell that asks, so that a mended image or a freed limit is noticed. */
 int kernel_need(struct error *reterr)
 {
     if (kernel.state == KERNEL_NONE) {
@@ -512,6 +525,7 @@ static void end_while_starting(int wait_status)
     start_failed();
 }
 
+/* Nobody is told now: the next cell says that it ran in another kernel, and why. */
 static void end_while_idle(int wait_status)
 {
     bool worked = kernel.cells > 0;
@@ -555,11 +569,13 @@ bool kernel_reaped(pid_t pid, int wait_status)
 
     if (pid != kernel.pid || kernel.state == KERNEL_NONE || kernel.state == KERNEL_DEAD)
         return false;
+    /* The reason why it could not exec says more than its exit status. */
     if (watch_is_open(&kernel.status)) {
         status_ready(&kernel.status, 0);
         if (kernel.state == KERNEL_DEAD)
             return true;
     }
+    /* What it sent and printed before it died still counts, up to the end of a cell. */
     kernel.ending = true;
     session_kill(pid);
     for (int i = 0; i < END_READS && !kernel.faulty && watch_is_open(&kernel.sock); i++) {

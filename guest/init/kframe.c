@@ -14,6 +14,7 @@ void kreader_done(struct kreader *r)
     *r = (struct kreader){};
 }
 
+/* A large frame takes exactly its own bytes: what comes behind it is read into the small buffer. */
 int kreader_room(struct kreader *r, char **ret, size_t *ret_len)
 {
     if (r->big) {
@@ -139,6 +140,7 @@ static bool eat(const char **p, const char *end, const char *what)
     return true;
 }
 
+/* The one piece of JSON that init reads. Anything but what a kernel of ours writes is refused. */
 const char *kframe_status(const struct kframe *frame)
 {
     const char *p = frame->json, *end = p + frame->len;

@@ -69,6 +69,7 @@ static uint64_t fs_handled(int abi)
     return fs;
 }
 
+/* Rights of directories cannot be given to a file. */
 static int rule_add(int ruleset, const char *path, uint64_t allowed, struct error *reterr)
 {
     auto_fd int fd = open(path, O_PATH | O_CLOEXEC);
@@ -98,6 +99,8 @@ static int rules_add(int ruleset, const struct config *c, uint64_t handled, stru
     return r;
 }
 
+/* The kernel refuses a struct that is longer than it knows, unless the rest is zero; ours is not.
+ */
 static size_t ruleset_size(int abi)
 {
     if (abi >= 6)

@@ -89,6 +89,7 @@ static void block_link(struct log *log, struct log_block *b)
 
 /* ---- dropping ---- */
 
+/* Gaps that touch become one: a run that prints for hours leaves one gap, not a list. */
 static void gap_merge(struct log *log, struct log_block *gap, struct log_block *b)
 {
     gap->size += b->size;
@@ -113,6 +114,7 @@ static struct log_block *evict_next(struct log_block *b)
     return b;
 }
 
+/* The block stays in the list as a gap, because readers may stand in it. */
 static void evict_one(struct log *log)
 {
     struct log_block *b = log->evict, *next = evict_next(b->next);
@@ -219,6 +221,7 @@ bool log_has_room(const struct log *log, size_t len)
            events_all + len <= LOG_EVENTS_ALL;
 }
 
+/* Events stand alone in a block, so that output around them can be dropped. */
 void log_event_block(struct log *log, uint8_t type, struct log_block *b)
 {
     frame_header_format(b->data, type, log->stream, b->size - FRAME_HEADER);
@@ -256,6 +259,7 @@ static size_t block_frame_size(const struct log_block *b, size_t at)
            ((size_t)p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24);
 }
 
+/* Within a gap nobody knows any more where frames began. */
 static bool block_has_boundary(const struct log_block *b, uint64_t offset)
 {
     uint64_t at = 0;

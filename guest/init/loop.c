@@ -26,6 +26,7 @@ int loop_open(struct error *reterr)
     return 0;
 }
 
+/* The round's array is small, and closing is rare. */
 static void loop_forget(const struct watch *w)
 {
     for (int i = 0; i < loop.count; i++) {

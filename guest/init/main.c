@@ -58,6 +58,7 @@ static void signal_ready(struct watch *w, uint32_t events)
     children_left = true;
 }
 
+/* All are blocked, so that pid 1 is never interrupted; only children are told of, by descriptor. */
 static int signals_open(struct watch *w, struct error *reterr)
 {
     sigset_t all, child;
@@ -87,6 +88,8 @@ static int descriptors_secure(struct error *reterr)
     return 0;
 }
 
+/* The order matters: descriptors before anything is opened, files that Landlock would refuse before
+ * it, signals blocked before the first child. */
 static int init_start(char **argv, struct watch *signals, struct lease *lease, struct error *reterr)
 {
     int r = config_parse(&config, (const char *const *)argv + 1, reterr);

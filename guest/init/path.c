@@ -44,6 +44,7 @@ static int open_in_root(const char *path, int flags)
 }
 
 /* The path from the root on; free() it. */
+/* With RESOLVE_IN_ROOT a leading slash and ".." at the top mean the root of the sandbox. */
 static char *path_absolute(const char *path)
 {
     char *full = NULL;

@@ -170,6 +170,8 @@ struct child {
     int status;
 };
 
+/* A session of its own, so that what it starts can be found again, whatever groups a shell makes.
+ */
 static int step_session(struct child *c)
 {
     return setsid() < 0 ? -1 : 0;
@@ -203,6 +205,7 @@ static int step_ids(struct child *c)
     return ids_become(c->spec->user);
 }
 
+/* init ignores SIGPIPE and blocks everything; both would be inherited over exec. */
 static int step_signals(struct child *c)
 {
     struct sigaction action = {.sa_handler = SIG_DFL};
@@ -214,12 +217,14 @@ static int step_signals(struct child *c)
     return sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* As the user, who must be able to enter it. */
 static int step_cwd(struct child *c)
 {
     umask(022);
     return chdir(c->spec->cwd ? c->spec->cwd : config.workspace);
 }
 
+/* Nearly last: the steps before need calls that the program forbids. */
 static int step_seccomp(struct child *c)
 {
     struct sock_fprog program = {.len = (unsigned short)config.filter_count,
@@ -289,6 +294,7 @@ struct report {
     int sys;
 };
 
+/* _exit() alone: buffers and exit handlers are those of init. */
 static _Noreturn void child_main(const struct process_spec *spec, int status)
 {
     struct child c = {.spec = spec, .status = status};
@@ -340,6 +346,7 @@ int process_start(const struct process_spec *spec, pid_t *ret_pid, int *ret_stat
     return 0;
 }
 
+/* The pipe closes by itself when exec succeeds; a report is smaller than PIPE_BUF, so never cut. */
 int process_status(const struct process_spec *spec, int status_fd, struct error *reterr)
 {
     struct report report;

@@ -144,6 +144,7 @@ static bool scope_spares(const struct proc_scope *scope, const struct proc *p)
     return false;
 }
 
+/* Orphans are told by their time, as the one thing that they cannot change about themselves. */
 static bool scope_has(const struct proc_scope *scope, const struct proc *p, pid_t init)
 {
     if (!scope->leader)
@@ -244,6 +245,7 @@ static void stop_all(const struct proc_scope *scope)
     proctab_done(&t);
 }
 
+/* The kernel among them; a signal that it never notices. */
 static void continue_rest(const struct proctab *t)
 {
     for (size_t i = 0; i < t->count; i++) {

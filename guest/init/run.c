@@ -82,6 +82,8 @@ static int run_parse(struct run *run, const struct fields *f, struct error *rete
     return 0;
 }
 
+/* A run that was not acknowledged may be the only copy of a result, so none is thrown away for a
+ * new one. */
 static struct run *run_alloc(struct error *reterr)
 {
     struct run *run = NULL;
@@ -152,6 +154,7 @@ void run_output(struct run *run, int fd, const char *data, size_t len)
     log_output(&run->log, fd == 1 ? FRAME_STDOUT : FRAME_STDERR, data, len);
 }
 
+/* Result and error are always kept: there is at most one of each. */
 void run_event(struct run *run, uint8_t type, struct log_block *block)
 {
     static const char note[] = "[a display was left out: those of one run are kept up to 64 MiB]\n";
@@ -166,6 +169,7 @@ void run_event(struct run *run, uint8_t type, struct log_block *block)
     run->noted = true;
 }
 
+/* A run that is being stopped must be able to finish, however slow its readers are. */
 bool run_is_gated(const struct run *run)
 {
     return run->stop == RUN_GOES_ON && log_backlog(&run->log) >= RUN_GATE;
@@ -173,6 +177,8 @@ bool run_is_gated(const struct run *run)
 
 /* ---- ends ---- */
 
+/* Why a run was stopped goes before how it ended: a process that answers SIGINT with exit 0 was
+ * interrupted all the same. */
 void outcome_init(struct outcome *o, const struct run *run)
 {
     *o = (struct outcome){.status = "ok", .exit_code = -1};
@@ -205,6 +211,7 @@ static int end_figures(const struct run *run, struct buf *f)
         fields_add_int(f, "stdout_bytes", (int64_t)run->bytes[0]) < 0 ||
         fields_add_int(f, "stderr_bytes", (int64_t)run->bytes[1]) < 0)
         return -1;
+    /* Asked now, because what the run wrote may be removed in a moment. */
     return config_is_full(&config) ? fields_add_int(f, "full", 1) : 0;
 }
 
@@ -259,6 +266,8 @@ void run_fail(struct run *run, const char *state, const struct error *why)
 
 /* ---- all of them ---- */
 
+/* The start of a kernel and a sweep are forgotten when their client has read the end, or is gone.
+ */
 void runs_tidy(void)
 {
     struct run *run = runs;

@@ -47,6 +47,7 @@ struct spawn {
 
 /* ---- the end ---- */
 
+/* Pipes that are still open are held by background processes, and go on being read. */
 static void spawn_free(struct spawn *s)
 {
     watch_close(&s->status);
@@ -150,6 +151,7 @@ void spawn_gate(struct run *run)
     watch_set(&run->spawn->out[1], events);
 }
 
+/* A process that does not want its input has closed it; the rest is thrown away without a word. */
 static void input_write(struct spawn *s)
 {
     int r = outq_flush(&s->input, s->in.fd);
@@ -191,6 +193,10 @@ void spawn_input(struct run *run, const char *data, size_t len)
 
 /* ---- the start ---- */
 
+/*
+ * The process is gone. What is in the pipes is read at once, whether clients keep up or not: it is
+ * no more than a pipe holds. Then the run waits for the ends of the pipes, but not for long.
+ */
 static void spawn_ended(struct run *run)
 {
     struct spawn *s = run->spawn;
@@ -258,6 +264,7 @@ static int spawn_launch(struct spawn *s, struct error *reterr)
     child_ends_close(s);
     if (r < 0)
         return r;
+    /* What becomes an orphan of init from here on may be of this run. */
     s->start = proctab_start_time(s->pid);
     if (watch_open(&s->status, status, EPOLLIN, status_ready) < 0) {
         close(status);
@@ -321,6 +328,10 @@ void spawn_kill(struct run *run)
         run->spawn->kill_next = clock_ms();
 }
 
+/*
+ * One round of killing. The run ends only when a round finds nothing alive: "it is stopped" must be
+ * true when the client reads it.
+ */
 static void kill_round(struct run *run, int64_t now)
 {
     struct spawn *s = run->spawn;
@@ -349,6 +360,7 @@ static void spawn_timeout(struct run *run, int64_t now)
     spawn_kill(run);
 }
 
+/* Held here and not by the client, so that a time-out comes also when nobody is connected. */
 int64_t spawn_tick(struct run *run, int64_t now)
 {
     struct spawn *s = run->spawn;
