@@ -643,6 +643,61 @@ TEST(a_limit_is_the_cause_of_a_failed_run_only)
     }
 }
 
+TEST(what_a_fork_bomb_leaves_is_swept_before_its_run_ends)
+{
+    auto_world struct world w = {};
+    auto_run struct run *run = NULL, *next = NULL;
+    struct session_info s;
+    struct peer *p = world_begin(&w, &s);
+    char events[400], current[400];
+    struct run_outcome outcome;
+    struct peer_frame *sweep;
+
+    snprintf(events, sizeof(events), "%s/pids.events", test_dir());
+    snprintf(current, sizeof(current), "%s/pids.current", test_dir());
+    snprintf(w.engine.sandboxes[0]->pids_events, JOB_PATH, "%s", events);
+    snprintf(w.engine.sandboxes[0]->pids_current, JOB_PATH, "%s", current);
+    world_file(events, "max 0\n");
+    world_file(current, "500\n");
+    run = world_run(&w, s.id, RUN_COMMAND, ":(){ :|:& };:");
+    next = world_run(&w, s.id, RUN_CODE, "1");
+    world_file(events, "max 99\n");
+    peer_end_with(p, peer_take(p, FRAME_SPAWN)->stream, "status=ok", "exit_code=0");
+    sweep = peer_take(p, FRAME_SWEEP);
+    assert_null(peer_take_within(p, FRAME_EXEC, 50));
+    peer_end_with(p, sweep->stream, "status=ok");
+    outcome = world_wait(run);
+    assert_int_eq(outcome.status, RUN_ERROR);
+    assert_str_eq(outcome.cause, "pids");
+    peer_take(p, FRAME_EXEC);
+    peer_hang_up(p);
+    assert_int_eq(world_wait(next).status, RUN_DIED);
+}
+
+TEST(a_sandbox_that_dies_while_it_is_swept_ends_the_run)
+{
+    auto_world struct world w = {};
+    auto_run struct run *run = NULL;
+    struct session_info s;
+    struct peer *p = world_begin(&w, &s);
+    char events[400], current[400];
+
+    snprintf(events, sizeof(events), "%s/pids.events", test_dir());
+    snprintf(current, sizeof(current), "%s/pids.current", test_dir());
+    snprintf(w.engine.sandboxes[0]->pids_events, JOB_PATH, "%s", events);
+    snprintf(w.engine.sandboxes[0]->pids_current, JOB_PATH, "%s", current);
+    world_file(events, "max 0\n");
+    world_file(current, "500\n");
+    run = world_run(&w, s.id, RUN_COMMAND, "bomb");
+    world_file(events, "max 1\n");
+    peer_end_with(p, peer_take(p, FRAME_SPAWN)->stream, "status=ok", "exit_code=0");
+    peer_take(p, FRAME_SWEEP);
+    sandbox_set_ended(w.engine.sandboxes[0], "oom");
+    peer_hang_up(p);
+    assert_int_eq(world_wait(run).status, RUN_DIED);
+    assert_str_eq(world_wait(run).cause, "oom");
+}
+
 /* ---- stopping under a run ---- */
 
 TEST(stopping_the_session_ends_its_runs)
