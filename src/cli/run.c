@@ -456,7 +456,7 @@ static int outcome_print(struct runner *r, struct run *run, const struct run_out
     int n;
 
     if (!r->json) {
-        if (o->message[0] && o->status != RUN_OK)
+        if (o->message[0])
             screen_message(o->message);
         return 0;
     }

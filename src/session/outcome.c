@@ -125,6 +125,12 @@ static const struct {
 void outcome_message(const struct session *s, const struct run *r, char *ret, size_t size)
 {
     *ret = 0;
+    if (r->restarted[0])
+        snprintf(
+            ret, size,
+            "the kernel had ended between the cells (%s), so this one ran in a fresh kernel: the "
+            "variables of before are lost, files are kept",
+            r->restarted);
     for (size_t i = 0; i < ARRAY_LEN(messages); i++) {
         const char *cause = messages[i].cause;
 

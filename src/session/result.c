@@ -35,9 +35,10 @@ static int object_member(struct buf *ret, const char *key, const struct buf *jso
 
 static int cause_members(struct run *r, struct buf *ret)
 {
-    if (!r->cause[0])
-        return buf_append_str(ret, ",\"cause\":null");
-    if (string_member(ret, "cause", r->cause) < 0)
+    int n = r->cause[0] ? string_member(ret, "cause", r->cause)
+                        : buf_append_str(ret, ",\"cause\":null");
+
+    if (n < 0)
         return -1;
     return r->message[0] ? string_member(ret, "message", r->message) : 0;
 }

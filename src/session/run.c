@@ -245,7 +245,8 @@ static double duration_parse(const char *text)
 
 static void outcome_fields(struct run *r, const struct fields *end)
 {
-    auto_free char *status = NULL, *state = NULL, *cause = NULL, *duration = NULL;
+    auto_free char *status = NULL, *state = NULL, *cause = NULL, *duration = NULL,
+                   *restarted = NULL;
     int64_t n;
 
     if (fields_get_str(end, "status", &status, NULL) == 0)
@@ -253,6 +254,10 @@ static void outcome_fields(struct run *r, const struct fields *end)
     r->outcome.state_kept = fields_get_str(end, "state", &state, NULL) < 0 || str_eq(state, "kept");
     if (fields_get_str(end, "cause", &cause, NULL) == 0)
         cause_set(r, cause);
+    if (fields_get_str(end, "restarted", &restarted, NULL) == 0) {
+        snprintf(r->restarted, sizeof(r->restarted), "%.31s", restarted);
+        r->outcome.state_kept = false;
+    }
     if (fields_get_str(end, "duration_ms", &duration, NULL) == 0)
         r->outcome.duration_ms = duration_parse(duration);
     if (fields_get_int(end, "exit_code", -1, &n, NULL) == 0)

@@ -39,6 +39,7 @@ struct run {
     bool truncated;
     struct run_outcome outcome;
     char cause[32];
+    char restarted[32]; /* why the kernel was replaced before this cell */
     char message[400];
 };
 

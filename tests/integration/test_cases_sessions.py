@@ -144,6 +144,17 @@ def test_case_54_exits_and_crashes_are_told_apart(make, code):
         assert session.execute("keep")["error"]["type"] == "NameError"
 
 
+def test_a_kernel_that_dies_between_cells_is_told(make):
+    session = make()
+    session.execute("import threading, os, time\nkeep = 1\n"
+                    "threading.Timer(0.5, lambda: os._exit(7)).start()")
+    time.sleep(2)
+    result = session.execute("1 + 1")
+    assert (result["status"], result["state"], text(result)) == ("ok", "lost", "2")
+    assert "exit:7" in result["message"] and "lost" in result["message"]
+    assert session.execute("1")["state"] == "kept"
+
+
 def test_case_57_input_without_a_client_is_an_immediate_error(make):
     for language, code in (
         ("python", 'input("name? ")'),
