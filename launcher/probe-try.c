@@ -291,7 +291,8 @@ static int any_ip_connect(struct error *reterr)
         .sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(0xc6120001)};
     const int no = 0;
 
-    if (listener < 0 || setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) < 0 ||
+    if (listener < 0 || client < 0 ||
+        setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) < 0 ||
         bind(listener, (const struct sockaddr *)&any, sizeof(any)) < 0 || listen(listener, 1) < 0)
         return error_sys(reterr, errno, "cannot listen on [::]:80 in a network namespace");
     if (connect(client, (const struct sockaddr *)&far, sizeof(far)) < 0 ||
@@ -410,7 +411,7 @@ static int try_subids(const struct probe_options *o, struct finding *ret, struct
     if (r < 0)
         return r;
     if (pool.root) {
-        snprintf(ret->detail, sizeof(ret->detail), "not needed by root: %u slots from %u",
+        snprintf(ret->detail, sizeof(ret->detail), "not needed by root: %d slots from %u",
                  SLOT_MAX - 1, (uint32_t)SLOT_BASE);
         return 0;
     }

@@ -136,7 +136,7 @@ void sa_run_close(struct sa_run *run)
 static int whole_run(struct sa *sa, const char *id, const struct sa_run_options *o, char **ret_json,
                      struct sa_error *reterr)
 {
-    struct sa_run *run;
+    struct sa_run *run = NULL;
     int r;
 
     if (!ret_json)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,13 +49,21 @@ void run_log_done(struct run_log *log)
     pthread_mutex_destroy(&log->lock);
 }
 
+/* Where the entry is that stands `nth` behind the oldest; the ring is never without room for one.
+ */
+static size_t ring_index(const struct run_log *log, size_t nth)
+{
+    assert(log->cap > 0);
+    return (log->start + nth) % log->cap;
+}
+
 static void oldest_drop(struct run_log *log)
 {
     struct run_log_entry *e = &log->entries[log->start];
 
     log->bytes -= e->len;
     free(e->data);
-    log->start = (log->start + 1) % log->cap;
+    log->start = ring_index(log, 1);
     log->count--;
     log->first_seq++;
 }
@@ -70,7 +79,7 @@ static int ring_grow(struct run_log *log)
     if (!grown)
         return -1;
     for (size_t i = 0; i < log->count; i++)
-        grown[i] = log->entries[(log->start + i) % log->cap];
+        grown[i] = log->entries[ring_index(log, i)];
     free(log->entries);
     log->entries = grown;
     log->cap = cap;
@@ -84,7 +93,7 @@ static void entry_put(struct run_log *log, enum run_event_type type, char *data,
         oldest_drop(log);
     if (log->count == log->cap && ring_grow(log) < 0)
         oldest_drop(log);
-    log->entries[(log->start + log->count) % log->cap] =
+    log->entries[ring_index(log, log->count)] =
         (struct run_log_entry){.type = type, .data = data, .len = len, .end = log->appended};
     log->count++;
     log->bytes += len;
@@ -135,7 +144,7 @@ static int entry_copy(struct run_log *log, struct run_cursor *cursor, struct run
     uint64_t start;
 
     cursor->seq = MAX(cursor->seq, log->first_seq);
-    e = &log->entries[(log->start + (cursor->seq - log->first_seq)) % log->cap];
+    e = &log->entries[ring_index(log, cursor->seq - log->first_seq)];
     start = e->end - e->len;
     buf_clear(&ret->data);
     ret->seq = cursor->seq;

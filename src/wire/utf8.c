@@ -44,43 +44,51 @@ static size_t ascii_span(const unsigned char *p, size_t len)
     return n;
 }
 
+/* Takes plain text and the byte behind it, the first of a character or none; how many bytes. */
+static ssize_t first_feed(struct utf8_repair *u, const unsigned char *p, size_t len,
+                          struct buf *ret)
+{
+    size_t plain = ascii_span(p, len);
+
+    if (plain && buf_append(ret, p, plain) < 0)
+        return -1;
+    if (plain == len)
+        return (ssize_t)plain;
+    if (lead_length(p[plain]) > 0)
+        u->pending[u->pending_len++] = p[plain];
+    else if (buf_append_str(ret, REPLACEMENT) < 0)
+        return -1;
+    return (ssize_t)plain + 1;
+}
+
+/* Takes a further byte of a character, or none where it is not of it. */
+static ssize_t further_feed(struct utf8_repair *u, unsigned char byte, struct buf *ret)
+{
+    size_t whole = u->pending_len + 1;
+
+    if (!continues(u->pending, u->pending_len, byte)) {
+        u->pending_len = 0;
+        return buf_append_str(ret, REPLACEMENT) < 0 ? -1 : 0;
+    }
+    u->pending[u->pending_len++] = byte;
+    if (whole < lead_length(u->pending[0]))
+        return 1;
+    u->pending_len = 0; /* also when there is no room: pending has none for a fifth byte */
+    return buf_append(ret, u->pending, whole) < 0 ? -1 : 1;
+}
+
 int utf8_repair_feed(struct utf8_repair *u, const void *data, size_t len, struct buf *ret)
 {
     const unsigned char *p = data;
     size_t i = 0;
 
     while (i < len) {
-        if (u->pending_len == 0) {
-            size_t plain = ascii_span(p + i, len - i);
+        ssize_t taken =
+            u->pending_len == 0 ? first_feed(u, p + i, len - i, ret) : further_feed(u, p[i], ret);
 
-            if (plain && buf_append(ret, p + i, plain) < 0)
-                return -1;
-            i += plain;
-            if (i == len)
-                break;
-            if (lead_length(p[i]) == 0) {
-                if (buf_append_str(ret, REPLACEMENT) < 0)
-                    return -1;
-                i++;
-                continue;
-            }
-            u->pending[u->pending_len++] = p[i++];
-            continue;
-        }
-        if (!continues(u->pending, u->pending_len, p[i])) {
-            u->pending_len = 0;
-            if (buf_append_str(ret, REPLACEMENT) < 0)
-                return -1;
-            continue; /* the byte itself is looked at again as a first byte */
-        }
-        u->pending[u->pending_len++] = p[i++];
-        if (u->pending_len == lead_length(u->pending[0])) {
-            size_t whole = u->pending_len;
-
-            u->pending_len = 0; /* also when there is no room: pending has none for a fifth byte */
-            if (buf_append(ret, u->pending, whole) < 0)
-                return -1;
-        }
+        if (taken < 0)
+            return -1;
+        i += (size_t)taken;
     }
     return 0;
 }
