@@ -255,7 +255,8 @@ SA_API int sa_file_write(struct sa *sa, const char *id, const char *path, const 
                          size_t len, struct sa_error *reterr);
 
 /* The entries of a directory as a JSON array of {"name","type"
- * ("file","dir","link","other"),"size","mtime_ms"}. */
+ * ("file","dir","link","other"),"size","mtime_ms"}. Bytes of a name that are no UTF-8 stand there
+ * as U+FFFD; paths are taken byte by byte. */
 SA_API int sa_file_list(struct sa *sa, const char *id, const char *path, char **ret_json,
                         struct sa_error *reterr);
 

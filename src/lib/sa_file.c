@@ -3,6 +3,7 @@
 #include "lib/lib-internal.h"
 
 #include "base/json.h"
+#include "wire/utf8.h"
 
 #include <string.h>
 
@@ -47,6 +48,18 @@ struct lister {
     yyjson_mut_val *list;
 };
 
+/* A file's name is any bytes, and JSON is UTF-8: one bad name must not hide the others. */
+static void name_add(struct lister *l, yyjson_mut_val *o, const char *name)
+{
+    struct utf8_repair repair = {};
+    auto_buf struct buf text;
+
+    buf_init(&text, 64 * KIB);
+    if (utf8_repair_feed(&repair, name, strlen(name), &text) == 0 &&
+        utf8_repair_finish(&repair, &text) == 0)
+        yyjson_mut_obj_add_strncpy(l->doc, o, "name", buf_str(&text), text.len);
+}
+
 static void entry_add(void *user, const char *name, const struct session_file_info *info)
 {
     struct lister *l = user;
@@ -56,7 +69,7 @@ static void entry_add(void *user, const char *name, const struct session_file_in
                        : info->type == 'l' ? "link"
                                            : "other";
 
-    yyjson_mut_obj_add_strcpy(l->doc, o, "name", name);
+    name_add(l, o, name);
     yyjson_mut_obj_add_str(l->doc, o, "type", type);
     yyjson_mut_obj_add_uint(l->doc, o, "size", info->size);
     yyjson_mut_obj_add_sint(l->doc, o, "mtime_ms", info->mtime_ms);

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "engine/native/libexec.h"
 #include "session/deps.h"
+#include "wire/utf8.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -301,6 +302,24 @@ static int limits_choose(struct session *s, const struct session_options *o, str
     return 0;
 }
 
+/* It stands in the list of sessions, which is JSON. */
+static int owner_check(const char *owner, struct error *reterr)
+{
+    struct utf8_repair repair = {};
+    auto_buf struct buf text;
+    size_t len = owner ? strlen(owner) : 0;
+
+    if (len > 128)
+        return error_set(reterr, ERR_INVALID, "the owner's name is longer than 128 bytes");
+    buf_init(&text, 4 * KIB);
+    if (utf8_repair_feed(&repair, owner ? owner : "", len, &text) < 0 ||
+        utf8_repair_finish(&repair, &text) < 0)
+        return error_no_memory(reterr);
+    if (text.len != len || memcmp(buf_str(&text), owner ? owner : "", len) != 0)
+        return error_set(reterr, ERR_INVALID, "the owner's name is no UTF-8");
+    return 0;
+}
+
 static int session_prepare(struct session *s, const struct session_options *o, struct error *reterr)
 {
     const char *runtime = o->runtime ? o->runtime : "python";
@@ -312,9 +331,8 @@ static int session_prepare(struct session *s, const struct session_options *o, s
                          "runtime '%.32s' is not supported; there are python, node and r", runtime);
     if (str_copy(s->runtime, sizeof(s->runtime), runtime) < 0)
         return error_set(reterr, ERR_INVALID, "runtime '%.32s' is not supported", runtime);
-    if (o->owner && strlen(o->owner) > 128)
-        return error_set(reterr, ERR_INVALID, "the owner's name is longer than 128 bytes");
-    if ((r = deps_check(runtime, o->dependencies, o->dependency_count, reterr)) < 0 ||
+    if ((r = owner_check(o->owner, reterr)) < 0 ||
+        (r = deps_check(runtime, o->dependencies, o->dependency_count, reterr)) < 0 ||
         (r = network_choose(s->manager->settings, o->network, &s->network, reterr)) < 0 ||
         (r = limits_choose(s, o, reterr)) < 0)
         return r;
