@@ -269,7 +269,7 @@ ASKS = r"\x1b[6n \x1b[c \x1b]0;title\x07 \x1bP$qm\x1b\\ \x9b6n \x1b[?1000h \x1b[
         "import os\nfor c in b'\\x1b[6n\\x1b]2;t\\x07':\n"
         + "    os.write(1, bytes([c])); os.write(2, bytes([c]))",
     ],
-    ids="stdout stderr message type display mime repr pieces".split(),
+    ids=["stdout", "stderr", "message", "type", "display", "mime", "repr", "pieces"],
 )
 def test_iso_10_output_cannot_make_the_terminal_answer(state_dir, code):
     """Some sequences are questions, whose answers come as if typed; others change the terminal."""
@@ -502,14 +502,6 @@ CANARY_NAMES = (
     "HF_TOKEN",
 )
 
-SEARCH = (
-    "grep -raslI -e {needle} /etc /home /workspace /tmp /dev/shm /run /var /opt /srv /root "
-    "2>/dev/null;"
-    "for p in /proc/[0-9]*; do for f in environ cmdline maps mountinfo mounts status stat; do "
-    "grep -asl {needle} $p/$f $p/task/*/$f; done; done 2>/dev/null;"
-    "find / -xdev -name '*{needle}*' 2>/dev/null; env | grep {needle}; true"
-)
-
 
 def test_iso_21_no_secret_of_the_owner_is_inside(state_dir, tmp_path, agent):
     needle = "canary" + secrets.token_hex(8)
@@ -518,7 +510,7 @@ def test_iso_21_no_secret_of_the_owner_is_inside(state_dir, tmp_path, agent):
     (tmp_path / needle).mkdir()
     (tmp_path / "settings.env").write_text(f"OPENAI_API_KEY={needle}-file\n")
     for language in entries.KERNELS:
-        quoted = json.dumps(SEARCH.format(needle=needle[:-1] + "[" + needle[-1] + "]"))
+        quoted = json.dumps(entries.search(needle))
         code = entries.RUN_SHELL[language].format(quoted)
         done = agent(
             "run",
@@ -681,7 +673,7 @@ def test_iso_29_nothing_of_a_session_is_in_the_next(make, language):
     first, other = make(language), make(language)
     first.terminal(f"for d in {PLACES}; do mkdir -p $d && echo {needle} >$d/{needle}; done")
     assert needle in first.terminal(f"ls {PLACES}")["stdout"]
-    quoted = SEARCH.format(needle=needle[:-1] + "[" + needle[-1] + "]")
+    quoted = entries.search(needle)
     assert other.terminal(quoted, timeout=60)["stdout"] == ""
     first.stop()
     third = make(language)

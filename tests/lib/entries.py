@@ -48,6 +48,21 @@ READ_FILE = {
 LANGUAGE = {"pip": "python", "npm": "node", "install.packages": "r", "terminal": "python"}
 
 
+# Where a word can show; the places are searched without following links or reading devices.
+SEARCH = (
+    "grep -raslI -e {needle} /etc /home /workspace /tmp /dev/shm /run /var /opt /srv /root "
+    "2>/dev/null;"
+    "for p in /proc/[0-9]*; do for f in environ cmdline maps mountinfo mounts status stat; do "
+    "grep -asl {needle} $p/$f $p/task/*/$f; done; done 2>/dev/null;"
+    "find / -xdev -name '*{needle}*' 2>/dev/null; env | grep {needle}; true"
+)
+
+
+def search(word):
+    """A line of shell that prints where a word is found, and does not hold the word itself."""
+    return SEARCH.format(needle=f"{word[:-1]}[{word[-1]}]")
+
+
 def build(directory):
     """Build the static test program; its bytes."""
     path = Path(directory) / "sbx-introspect"
