@@ -273,10 +273,18 @@ static int op_build(struct keeper *k, struct request *r, struct error *reterr)
     return n;
 }
 
+static int op_unbuild(struct keeper *k, struct request *r, struct error *reterr)
+{
+    (void)reterr;
+    builds_stop(k);
+    request_done(r, KEEPER_DONE);
+    return 0;
+}
+
 static int (*const operations[])(struct keeper *k, struct request *r, struct error *reterr) = {
-    [KEEPER_INFO] = op_info,   [KEEPER_OPEN] = op_open, [KEEPER_CLOSE] = op_close,
-    [KEEPER_SEAL] = op_seal,   [KEEPER_LIST] = op_list, [KEEPER_STOP] = op_stop,
-    [KEEPER_BUILD] = op_build,
+    [KEEPER_INFO] = op_info,   [KEEPER_OPEN] = op_open,       [KEEPER_CLOSE] = op_close,
+    [KEEPER_SEAL] = op_seal,   [KEEPER_LIST] = op_list,       [KEEPER_STOP] = op_stop,
+    [KEEPER_BUILD] = op_build, [KEEPER_UNBUILD] = op_unbuild,
 };
 
 static void client_request(struct keeper *k, struct client *client,

@@ -232,6 +232,7 @@ static void creation_stop(struct runner *r)
     auto_free struct session_info *list = NULL;
     size_t count = 0;
 
+    session_manager_cancel_builds(r->manager);
     if (session_list(r->manager, NULL, &list, &count, NULL) < 0)
         return;
     for (size_t i = 0; i < count; i++) {

@@ -76,6 +76,8 @@ struct engine_vtable {
     /* Makes sure that the image of a runtime is there; takes minutes. May be NULL. */
     int (*build)(struct engine *e, const char *runtime, image_progress_fn *progress, void *user,
                  struct error *reterr);
+    /* Stops the builds that are under way: they fail with ERR_CANCELLED. NULL with `build`. */
+    void (*unbuild)(struct engine *e);
     /* Takes the install network of a sandbox away. */
     int (*seal)(struct engine *e, struct sandbox *s, struct error *reterr);
     /* Ends a sandbox and waits until every trace of it is gone. */

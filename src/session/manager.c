@@ -434,6 +434,12 @@ int session_manager_new(const struct session_manager_options *options, struct se
     return 0;
 }
 
+void session_manager_cancel_builds(struct session_manager *m)
+{
+    if (m->engine->ops->unbuild)
+        m->engine->ops->unbuild(m->engine);
+}
+
 static void collector_stop(struct session_manager *m)
 {
     if (!m->collector_started)

@@ -36,6 +36,10 @@ struct session_manager_options {
 int session_manager_new(const struct session_manager_options *options, struct session_manager **ret,
                         struct error *reterr) must_check;
 
+/* Stops the image builds that are under way; the creates that wait for them fail with
+ * ERR_CANCELLED. */
+void session_manager_cancel_builds(struct session_manager *m);
+
 /* Ends all sessions (but with keep_sessions) and the engine. */
 void session_manager_free(struct session_manager *m);
 

@@ -90,7 +90,7 @@ int launch_job_check(const struct launch_job *job, struct error *reterr)
 int keeper_request_check(const struct keeper_request *req, size_t len, struct error *reterr)
 {
     if (len != sizeof(*req) || req->magic != KEEPER_MAGIC || req->op < KEEPER_INFO ||
-        req->op > KEEPER_BUILD || req->serial == 0)
+        req->op > KEEPER_UNBUILD || req->serial == 0)
         return error_set(reterr, ERR_PROTOCOL, "malformed keeper request");
     if (!CHECK_TEXT(req, id) || !CHECK_TEXT(req, arg) || (req->id[0] && !id_check(req->id)))
         return error_set(reterr, ERR_PROTOCOL, "malformed keeper request");

@@ -79,6 +79,7 @@ enum keeper_op {
     KEEPER_LIST,     /* a KEEPER_SANDBOX (with its job memfd) per sandbox, then KEEPER_DONE */
     KEEPER_STOP,     /* end all sandboxes in parallel, answer KEEPER_DONE, exit */
     KEEPER_BUILD,    /* arg text: runtime; fd 0: where the builder prints. KEEPER_DONE or FAILED */
+    KEEPER_UNBUILD,  /* stops all builds: KEEPER_DONE, and each build FAILED */
 };
 
 struct keeper_request {
@@ -142,7 +143,6 @@ int keeper_event_check(const struct keeper_event *event, size_t len,
 
 /* Short name of one bit of `enum degraded`, for people: "no memory cgroup". */
 const char *degraded_name(uint32_t bit);
-
 /* ---- keeper -> egress, SEQPACKET; listeners travel with ADD ---- */
 
 enum egress_op {
@@ -184,7 +184,7 @@ struct egress_config {
 
 int egress_config_check(const struct egress_config *config, struct error *reterr) must_check;
 
-/* ---- descriptors that the keeper and egress inherit ---- */
+/* descriptors that the keeper and egress inherit */
 enum keeper_fd {
     KEEPER_FD_DIR = 3,       /* instance directory */
     KEEPER_FD_LISTEN,        /* SEQPACKET listener, bound to keeper.sock in it */

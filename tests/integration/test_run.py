@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import time
 
@@ -311,6 +312,19 @@ def test_the_first_use_builds_the_image_although_privileges_are_gone(agent, tmp_
     done = agent("run", "-l", "node", "-c", "6 * 7", env=env)
     assert (done.stdout, done.returncode) == ("42\n", 0), done.stderr
     assert "node: building image" in done.stderr
+    (libexec / "images/build").write_text("#!/bin/sh\nsleep 100\n")
+    process = subprocess.Popen(
+        [sa_module.BUILD / "sandbox-agent", "run", "-l", "node", "-c", "1"],
+        env={**os.environ, **env},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while "building image" not in process.stderr.readline():
+        pass
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 1
+    assert time.monotonic() - start < 20 and "stopped" in process.stderr.read()
     (libexec / "images/build").write_text("#!/bin/sh\necho 'it is broken'; exit 1\n")
     done = agent("run", "-l", "node", "-c", "6 * 7", env=env)
     assert done.returncode == 3 and "cannot build the node image" in done.stderr

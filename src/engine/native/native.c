@@ -16,7 +16,9 @@
 #include "engine/native/keeper.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 enum {
@@ -35,6 +37,7 @@ struct native {
     struct keeper *keepers[KEEPERS_MAX];
     size_t keeper_count;
     bool unprivileged; /* so no other keeper can be started */
+    int build_cancel;  /* eventfd */
     const struct settings *settings;
 
     pthread_mutex_t revive_lock;
@@ -335,17 +338,45 @@ static int native_open(struct engine *e, const struct sandbox_spec *spec, struct
     return 0;
 }
 
+static void native_unbuild(struct engine *e)
+{
+    struct native *n = (struct native *)e;
+    struct error error;
+
+    eventfd_write(n->build_cancel, 1);
+    if (n->unprivileged &&
+        keeper_call(keeper_current(n),
+                    &(struct keeper_call){
+                        .op = KEEPER_UNBUILD, .fd = -1, .deadline = clock_deadline(OPEN_MS)},
+                    NULL, &error) < 0)
+        log_debug("builds cannot be stopped: %s", error.text);
+}
+
+static bool build_is_cancelled(const struct native *n)
+{
+    struct pollfd p = {.fd = n->build_cancel, .events = POLLIN};
+
+    return poll(&p, 1, 0) > 0;
+}
+
 static int native_build(struct engine *e, const char *runtime, image_progress_fn *progress,
                         void *user, struct error *reterr)
 {
     struct native *n = (struct native *)e;
     struct image_build_options build = {
-        .size = sizeof(build), .progress = progress, .user = user, .cancel_fd = -1};
+        .size = sizeof(build), .progress = progress, .user = user, .cancel_fd = n->build_cancel};
     struct image_store store;
+    eventfd_t count;
     int r;
 
-    if (n->unprivileged)
-        return keeper_build(keeper_current(n), runtime, progress, user, reterr);
+    /* What was stopped before says nothing about this one. */
+    (void)eventfd_read(n->build_cancel, &count);
+    if (n->unprivileged) {
+        r = keeper_build(keeper_current(n), runtime, progress, user, reterr);
+        return r < 0 && build_is_cancelled(n)
+                   ? error_set(reterr, ERR_CANCELLED, "building the %s image was stopped", runtime)
+                   : r;
+    }
     r = image_store_init(&store, n->settings->image_dir, reterr);
     return r < 0 ? r : image_build(&store, runtime, &build, reterr);
 }
@@ -451,6 +482,7 @@ static void native_free(struct engine *e, bool end_all)
     while (n->live_count)
         live_remove(n, n->live[0]);
     free(n->live);
+    close(n->build_cancel);
     instance_release(&n->instance, n->settings->state_dir);
     pthread_mutex_destroy(&n->lock);
     pthread_mutex_destroy(&n->revive_lock);
@@ -461,6 +493,7 @@ static const struct engine_vtable native_ops = {
     .name = "native",
     .open = native_open,
     .build = native_build,
+    .unbuild = native_unbuild,
     .seal = native_seal,
     .close = native_close,
     .adopt = native_adopt,
@@ -480,8 +513,13 @@ int native_engine_new(const struct engine_options *options, struct engine **ret,
     n->unprivileged = options->drop_privileges;
     pthread_mutex_init(&n->lock, NULL);
     pthread_mutex_init(&n->revive_lock, NULL);
-    r = instance_take(options->settings->state_dir, options->instance, &n->instance, reterr);
+    n->build_cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    r = n->build_cancel < 0
+            ? error_sys(reterr, errno, "cannot make an eventfd")
+            : instance_take(options->settings->state_dir, options->instance, &n->instance, reterr);
     if (r < 0) {
+        if (n->build_cancel >= 0)
+            close(n->build_cancel);
         pthread_mutex_destroy(&n->lock);
         pthread_mutex_destroy(&n->revive_lock);
         free(n);
