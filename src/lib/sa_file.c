@@ -20,7 +20,7 @@ int sa_file_read(struct sa *sa, const char *id, const char *path, void **ret, si
     if (!sa || !id || !path || !ret || !ret_len)
         return sa_missing(ARGUMENTS, reterr);
     /* An empty file gives an empty string, never NULL. */
-    if (session_file_read(sa->manager, id, NULL, path, &data, &error) < 0)
+    if (session_file_read(sa->manager, &(struct session_path){id, NULL, path}, &data, &error) < 0)
         return sa_fail(&error, reterr);
     if (buf_append(&data, "", 0) < 0) {
         error_no_memory(&error);
@@ -39,7 +39,7 @@ int sa_file_write(struct sa *sa, const char *id, const char *path, const void *d
 
     if (!sa || !id || !path || (!data && len))
         return sa_missing(ARGUMENTS, reterr);
-    r = session_file_write(sa->manager, id, NULL, path, data, len, &error);
+    r = session_file_write(sa->manager, &(struct session_path){id, NULL, path}, data, len, &error);
     return r < 0 ? sa_fail(&error, reterr) : 0;
 }
 
@@ -87,7 +87,8 @@ int sa_file_list(struct sa *sa, const char *id, const char *path, char **ret_jso
     if (!sa || !id || !path || !ret_json)
         return sa_missing(ARGUMENTS, reterr);
     yyjson_mut_doc_set_root(doc, lister.list);
-    if (session_file_list(sa->manager, id, NULL, path, entry_add, &lister, &error) < 0 ||
+    if (session_file_list(sa->manager, &(struct session_path){id, NULL, path}, entry_add, &lister,
+                          &error) < 0 ||
         json_mut_write(doc, &text, &error) < 0)
         return sa_fail(&error, reterr);
     *ret_json = buf_take(&text);
@@ -101,6 +102,6 @@ int sa_file_remove(struct sa *sa, const char *id, const char *path, struct sa_er
 
     if (!sa || !id || !path)
         return sa_missing(ARGUMENTS, reterr);
-    r = session_file_remove(sa->manager, id, NULL, path, true, &error);
+    r = session_file_remove(sa->manager, &(struct session_path){id, NULL, path}, true, &error);
     return r < 0 ? sa_fail(&error, reterr) : 0;
 }

@@ -34,7 +34,7 @@ static const char *const preferred[] = {
 
 static bool mime_check(const char *mime)
 {
-    const char *slash = strchr(mime, '/');
+    const char *slash = mime ? strchr(mime, '/') : NULL;
 
     return slash && slash != mime && slash[1] &&
            str_check_chars(mime,

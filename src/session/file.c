@@ -98,8 +98,8 @@ static int simple_call(struct session *s, uint8_t type, const struct buf *payloa
                         reterr);
 }
 
-int session_file_read(struct session_manager *m, const char *id, const char *owner,
-                      const char *path, struct buf *ret, struct error *reterr)
+int session_file_read(struct session_manager *m, const struct session_path *at, struct buf *ret,
+                      struct error *reterr)
 {
     auto_call struct session *s = NULL;
     struct file_reader reader = {.ret = ret};
@@ -107,12 +107,12 @@ int session_file_read(struct session_manager *m, const char *id, const char *own
     int r;
 
     buf_init(&payload, 64 * KIB);
-    if ((r = call_begin(m, id, owner, &s, reterr)) < 0 ||
-        (r = path_payload(&payload, path, reterr)) < 0)
+    if ((r = call_begin(m, at->id, at->owner, &s, reterr)) < 0 ||
+        (r = path_payload(&payload, at->path, reterr)) < 0)
         return r;
     r = simple_call(s, FRAME_FILE_READ, &payload, read_frame, &reader, reterr);
     if (reader.full)
-        return error_set(reterr, ERR_LIMIT, "'%s' is larger than %zu bytes", path, ret->max);
+        return error_set(reterr, ERR_LIMIT, "'%s' is larger than %zu bytes", at->path, ret->max);
     return r;
 }
 
@@ -139,8 +139,8 @@ static int write_feed(struct control *c, uint32_t stream, void *user, struct err
     return control_send(c, FRAME_WRITE_DATA, stream, NULL, 0, reterr);
 }
 
-int session_file_write(struct session_manager *m, const char *id, const char *owner,
-                       const char *path, const void *data, size_t len, struct error *reterr)
+int session_file_write(struct session_manager *m, const struct session_path *at, const void *data,
+                       size_t len, struct error *reterr)
 {
     auto_call struct session *s = NULL;
     struct file_writer writer = {.data = data, .len = len};
@@ -148,8 +148,8 @@ int session_file_write(struct session_manager *m, const char *id, const char *ow
     int r;
 
     buf_init(&payload, 64 * KIB);
-    if ((r = call_begin(m, id, owner, &s, reterr)) < 0 ||
-        (r = path_payload(&payload, path, reterr)) < 0)
+    if ((r = call_begin(m, at->id, at->owner, &s, reterr)) < 0 ||
+        (r = path_payload(&payload, at->path, reterr)) < 0)
         return r;
     if (fields_add_int(&payload, "size", (int64_t)len) < 0 ||
         fields_add_int(&payload, "mkdirs", 1) < 0)
@@ -172,8 +172,8 @@ static bool stat_frame(void *user, const struct frame *f)
     return true;
 }
 
-int session_file_stat(struct session_manager *m, const char *id, const char *owner,
-                      const char *path, struct session_file_info *ret, struct error *reterr)
+int session_file_stat(struct session_manager *m, const struct session_path *at,
+                      struct session_file_info *ret, struct error *reterr)
 {
     auto_call struct session *s = NULL;
     auto_buf struct buf payload;
@@ -181,8 +181,8 @@ int session_file_stat(struct session_manager *m, const char *id, const char *own
 
     *ret = (struct session_file_info){.type = 'o'};
     buf_init(&payload, 64 * KIB);
-    if ((r = call_begin(m, id, owner, &s, reterr)) < 0 ||
-        (r = path_payload(&payload, path, reterr)) < 0)
+    if ((r = call_begin(m, at->id, at->owner, &s, reterr)) < 0 ||
+        (r = path_payload(&payload, at->path, reterr)) < 0)
         return r;
     return simple_call(s, FRAME_FILE_STAT, &payload, stat_frame, ret, reterr);
 }
@@ -206,8 +206,8 @@ static bool list_frame(void *user, const struct frame *f)
     return true;
 }
 
-int session_file_list(struct session_manager *m, const char *id, const char *owner,
-                      const char *path, session_file_fn *each, void *user, struct error *reterr)
+int session_file_list(struct session_manager *m, const struct session_path *at,
+                      session_file_fn *each, void *user, struct error *reterr)
 {
     auto_call struct session *s = NULL;
     struct file_lister lister = {.each = each, .user = user};
@@ -215,22 +215,22 @@ int session_file_list(struct session_manager *m, const char *id, const char *own
     int r;
 
     buf_init(&payload, 64 * KIB);
-    if ((r = call_begin(m, id, owner, &s, reterr)) < 0 ||
-        (r = path_payload(&payload, path, reterr)) < 0)
+    if ((r = call_begin(m, at->id, at->owner, &s, reterr)) < 0 ||
+        (r = path_payload(&payload, at->path, reterr)) < 0)
         return r;
     return simple_call(s, FRAME_FILE_LIST, &payload, list_frame, &lister, reterr);
 }
 
-int session_file_remove(struct session_manager *m, const char *id, const char *owner,
-                        const char *path, bool recursive, struct error *reterr)
+int session_file_remove(struct session_manager *m, const struct session_path *at, bool recursive,
+                        struct error *reterr)
 {
     auto_call struct session *s = NULL;
     auto_buf struct buf payload;
     int r;
 
     buf_init(&payload, 64 * KIB);
-    if ((r = call_begin(m, id, owner, &s, reterr)) < 0 ||
-        (r = path_payload(&payload, path, reterr)) < 0)
+    if ((r = call_begin(m, at->id, at->owner, &s, reterr)) < 0 ||
+        (r = path_payload(&payload, at->path, reterr)) < 0)
         return r;
     if (fields_add_int(&payload, "recursive", recursive) < 0)
         return error_no_memory(reterr);

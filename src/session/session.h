@@ -121,6 +121,12 @@ int run_open_adopted(struct session_manager *m, const char *id, const char *owne
 
 /* ---- files, as bytes; paths are the sandbox's, relative ones below /workspace ---- */
 
+struct session_path {
+    const char *id;
+    const char *owner; /* NULL: whoever owns it */
+    const char *path;
+};
+
 struct session_file_info {
     char type; /* 'f' file, 'd' directory, 'l' link, 'o' other */
     uint64_t size;
@@ -128,19 +134,16 @@ struct session_file_info {
     int64_t mtime_ms;
 };
 
-int session_file_read(struct session_manager *m, const char *id, const char *owner,
-                      const char *path, struct buf *ret, struct error *reterr) must_check;
-int session_file_write(struct session_manager *m, const char *id, const char *owner,
-                       const char *path, const void *data, size_t len,
-                       struct error *reterr) must_check;
-int session_file_stat(struct session_manager *m, const char *id, const char *owner,
-                      const char *path, struct session_file_info *ret,
+int session_file_read(struct session_manager *m, const struct session_path *at, struct buf *ret,
                       struct error *reterr) must_check;
+int session_file_write(struct session_manager *m, const struct session_path *at, const void *data,
+                       size_t len, struct error *reterr) must_check;
+int session_file_stat(struct session_manager *m, const struct session_path *at,
+                      struct session_file_info *ret, struct error *reterr) must_check;
 
 /* Calls `each` per entry (name is not NUL-safe beyond C strings; entries with NUL cannot exist). */
 typedef void session_file_fn(void *user, const char *name, const struct session_file_info *info);
-int session_file_list(struct session_manager *m, const char *id, const char *owner,
-                      const char *path, session_file_fn *each, void *user,
-                      struct error *reterr) must_check;
-int session_file_remove(struct session_manager *m, const char *id, const char *owner,
-                        const char *path, bool recursive, struct error *reterr) must_check;
+int session_file_list(struct session_manager *m, const struct session_path *at,
+                      session_file_fn *each, void *user, struct error *reterr) must_check;
+int session_file_remove(struct session_manager *m, const struct session_path *at, bool recursive,
+                        struct error *reterr) must_check;

@@ -111,7 +111,8 @@ TEST(an_owner_sees_its_own_and_nobodys_sessions)
                            &(struct run_options){.kind = RUN_CODE, .text = "x", .len = 1}, &run,
                            &err),
                   -ERR_NOT_FOUND);
-    assert_int_eq(session_file_remove(w.m, mine.id, "b", "x", false, &err), -ERR_NOT_FOUND);
+    assert_int_eq(session_file_remove(w.m, &(struct session_path){mine.id, "b", "x"}, false, &err),
+                  -ERR_NOT_FOUND);
 }
 
 TEST(a_create_that_fails_leaves_nothing_behind)
@@ -349,8 +350,8 @@ static void *busybody_main(void *arg)
             if (session_interrupt(w->m, list[n].id, NULL, NULL) == 0 && i % 4 == 3 &&
                 session_stop(w->m, list[n].id, NULL, NULL) == 0)
                 continue;
-            if (i % 7 == 0 &&
-                session_file_stat(w->m, list[n].id, NULL, "", &file, NULL) != -ERR_INVALID)
+            if (i % 7 == 0 && session_file_stat(w->m, &(struct session_path){list[n].id, NULL, ""},
+                                                &file, NULL) != -ERR_INVALID)
                 continue;
         }
     }
@@ -510,7 +511,8 @@ static void *reader_main(void *arg)
 {
     struct reader *r = arg;
 
-    r->result = session_file_read(r->w->m, r->id, NULL, "big", &r->data, &r->error);
+    r->result =
+        session_file_read(r->w->m, &(struct session_path){r->id, NULL, "big"}, &r->data, &r->error);
     return NULL;
 }
 
@@ -880,19 +882,25 @@ TEST(files_go_through_init)
     s = world_session(&w, NULL);
     p = &w.engine.peers[0];
     assert_int_eq(pthread_create(&thread, NULL, answer_main, p), 0);
-    assert_int_eq(session_file_write(w.m, s.id, NULL, "f", data, sizeof(data), &err), -ERR_DISK);
-    assert_ok(session_file_stat(w.m, s.id, NULL, "d", &info, &err), err);
+    assert_int_eq(
+        session_file_write(w.m, &(struct session_path){s.id, NULL, "f"}, data, sizeof(data), &err),
+        -ERR_DISK);
+    assert_ok(session_file_stat(w.m, &(struct session_path){s.id, NULL, "d"}, &info, &err), err);
     assert_int_eq(info.type, 'd');
     assert_uint_eq(info.size, 4096);
-    assert_ok(session_file_list(w.m, s.id, NULL, "d", entry_count, &count, &err), err);
+    assert_ok(
+        session_file_list(w.m, &(struct session_path){s.id, NULL, "d"}, entry_count, &count, &err),
+        err);
     assert_int_eq(count, 1);
-    assert_int_eq(session_file_remove(w.m, s.id, NULL, "f", true, &err), -ERR_NOT_FOUND);
+    assert_int_eq(session_file_remove(w.m, &(struct session_path){s.id, NULL, "f"}, true, &err),
+                  -ERR_NOT_FOUND);
     pthread_join(thread, NULL);
     assert_uint_eq(peer_take(p, FRAME_WRITE_DATA)->len, FRAME_BULK_MAX);
     assert_uint_eq(peer_take(p, FRAME_WRITE_DATA)->len, FRAME_BULK_MAX);
     assert_uint_eq(peer_take(p, FRAME_WRITE_DATA)->len, 5);
     assert_uint_eq(peer_take(p, FRAME_WRITE_DATA)->len, 0);
-    assert_int_eq(session_file_remove(w.m, s.id, NULL, "", true, &err), -ERR_INVALID);
+    assert_int_eq(session_file_remove(w.m, &(struct session_path){s.id, NULL, ""}, true, &err),
+                  -ERR_INVALID);
 }
 
 /* ---- the end of the manager ---- */
