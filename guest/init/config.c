@@ -131,8 +131,18 @@ int config_read_filter(struct config *c, int fd, struct error *reterr)
     return 0;
 }
 
-/* Less than one bulk write counts as nothing: a writer in larger pieces stops before the last byte.
+/*
+ * A writer in large pieces stops before the last byte, on a disk also for what the file system
+ * keeps to itself: so a little of the whole counts as nothing, at least one bulk write.
  */
+static bool mount_is_full(const struct statvfs *st)
+{
+    uint64_t total = (uint64_t)st->f_blocks * st->f_frsize;
+    uint64_t least = MAX(MIN(total / 64, (uint64_t)MIB), (uint64_t)CONFIG_SPACE_MIN);
+
+    return (uint64_t)st->f_bavail * st->f_frsize < least || (st->f_files > 0 && st->f_favail == 0);
+}
+
 bool config_is_full(const struct config *c)
 {
     for (size_t i = 0; i < c->writable_count; i++) {
@@ -140,8 +150,7 @@ bool config_is_full(const struct config *c)
 
         if (statvfs(c->writable[i], &st) < 0 || (st.f_flag & ST_RDONLY) || st.f_blocks == 0)
             continue;
-        if ((uint64_t)st.f_bavail * st.f_frsize < CONFIG_SPACE_MIN ||
-            (st.f_files > 0 && st.f_favail == 0))
+        if (mount_is_full(&st))
             return true;
     }
     return false;

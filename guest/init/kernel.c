@@ -431,6 +431,11 @@ static int request_parse(const struct fields *f, struct error *reterr)
     return process_spec_parse(&kernel.spec, f, reterr);
 }
 
+char *const *kernel_env(void)
+{
+    return kernel.spec.env;
+}
+
 void kernel_request(struct run *run, const struct fields *f)
 {
     struct error err = {};

@@ -19,6 +19,9 @@ void kernel_request(struct run *run, const struct fields *f);
 enum kernel_state kernel_state(void);
 const char *kernel_state_name(void);
 pid_t kernel_pid(void); /* 0: none */
+
+/* The environment of the KERNEL request, valid until the next one; NULL before. */
+char *const *kernel_env(void);
 uint64_t kernel_generation(void);
 int64_t kernel_sigint_delay(void);
 

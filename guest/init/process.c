@@ -235,7 +235,7 @@ static int step_seccomp(struct child *c)
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
-static const char *env_find(char **env, const char *name)
+static const char *env_find(char *const *env, const char *name)
 {
     size_t len = strlen(name);
 
@@ -250,9 +250,15 @@ static const char *env_find(char **env, const char *name)
  * execvpe() would hand a script without an interpreter line to a shell. The request's PATH begins
  * with directories that user code can write: what it puts there must not become the next kernel.
  */
+static char *const *spec_env(const struct process_spec *spec)
+{
+    return spec->env_fallback && !spec->env[0] ? spec->env_fallback : spec->env;
+}
+
 static int step_exec(struct child *c)
 {
-    char **argv = c->spec->argv, **env = c->spec->env, file[4096];
+    char **argv = c->spec->argv, file[4096];
+    char *const *env = spec_env(c->spec);
     const char *dirs = c->spec->fds[PROCESS_FDS - 1] >= 0 ? NULL : env_find(env, "PATH");
     int worst = ENOENT;
 

@@ -18,6 +18,7 @@ enum { PROCESS_FDS = 4, PROCESS_ARGS_MAX = 2 * 1024 * 1024 };
 struct process_spec {
     char **argv;
     char **env;
+    char *const *env_fallback; /* borrowed: in place of an empty `env`; NULL */
     char *cwd;
     enum ids_user user;
     int fds[PROCESS_FDS]; /* become 0, 1, 2, 3; -1: none (only the last) */

@@ -298,7 +298,12 @@ void spawn_start(struct run *run, const struct fields *f)
         run_fail(run, NULL, &err);
         return;
     }
-    if (process_spec_parse(&s->spec, f, &err) < 0 || spawn_launch(s, &err) < 0)
+    if (process_spec_parse(&s->spec, f, &err) < 0) {
+        spawn_fail(run, &err);
+        return;
+    }
+    s->spec.env_fallback = kernel_env();
+    if (spawn_launch(s, &err) < 0)
         spawn_fail(run, &err);
 }
 

@@ -163,6 +163,8 @@ static int sandbox_start(struct session *s, const struct session_options *o, con
         return r;
     spec.mount_count = mount_count;
     r = m->engine->ops->open(m->engine, &spec, &sandbox, reterr);
+    if (r == 0 && !(sandbox->degraded & DEGRADED_NO_QUOTA))
+        s->disk_bytes = spec.disk_bytes;
     return r < 0 ? r : session_set_sandbox(s, sandbox, reterr);
 }
 
@@ -463,7 +465,6 @@ static int session_adopt(struct session_manager *m, struct sandbox *sandbox, str
     const struct launch_job *job = sandbox->job;
     struct fields welcome = control_welcome(sandbox->control);
     auto_free char *kernel = NULL;
-    auto_buf struct buf env;
     struct field f;
     size_t pos = 0;
     int r;
@@ -474,6 +475,7 @@ static int session_adopt(struct session_manager *m, struct sandbox *sandbox, str
         return r;
     s->memory_bytes = job->memory_bytes;
     s->tmpfs_bytes = job->tmpfs_bytes;
+    s->disk_bytes = s->sandbox->degraded & DEGRADED_NO_QUOTA ? 0 : job->disk_bytes;
     s->home_bytes = job->home_bytes;
     s->pids = job->pids;
     s->created_wall_ms = job->created_ms;
@@ -481,12 +483,7 @@ static int session_adopt(struct session_manager *m, struct sandbox *sandbox, str
     meta_parse(s);
     if (fields_get_str(&welcome, "kernel", &kernel, reterr) < 0 || str_eq(kernel, "none"))
         return error_set(reterr, ERR_DIED, "its creation was not finished");
-    buf_init(&env, ENV_BYTES);
-    r = environment_fields(m->settings, &(struct session_options){}, m->ca_dir[0], &env, reterr);
-    if (r < 0)
-        return r;
-    s->env_fields_len = env.len;
-    s->env_fields = buf_take(&env);
+    /* No environment of ours: commands get the kernel's, which its caller had chosen. */
     if ((r = session_set_running(s, reterr)) < 0)
         return r;
     while (fields_next(&welcome, &pos, &f, reterr) > 0) {

@@ -30,6 +30,14 @@ static void message_pids(const struct session *s, const struct run *r, char *ret
 
 static void message_disk(const struct session *s, const struct run *r, char *ret, size_t size)
 {
+    if (s->disk_bytes) {
+        snprintf(
+            ret, size,
+            "no space left in the sandbox: /workspace and /home/sandbox hold %llu MiB together "
+            "(SANDBOX_DISK), /tmp %llu MiB (CONTAINER_TMPFS_SIZE); remove files and go on",
+            (unsigned long long)(s->disk_bytes / MIB), (unsigned long long)(s->tmpfs_bytes / MIB));
+        return;
+    }
     snprintf(ret, size,
              "no space left in the sandbox: /workspace and /tmp hold %llu MiB each "
              "(CONTAINER_TMPFS_SIZE), /home/sandbox %llu MiB (SANDBOX_PACKAGES_SIZE); remove files "

@@ -52,7 +52,7 @@ struct session {
     char *dependencies; /* JSON object */
     enum job_network network;
     int64_t created_wall_ms, created_ms;
-    uint64_t memory_bytes, tmpfs_bytes, home_bytes;
+    uint64_t memory_bytes, tmpfs_bytes, home_bytes, disk_bytes; /* disk: 0 where there is none */
     uint32_t pids;
     char *env_fields; /* encoded `env` fields for commands */
     size_t env_fields_len;

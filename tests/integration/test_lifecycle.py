@@ -136,6 +136,18 @@ def test_a_new_owner_adopts_state_and_pending_output(state):
     assert wait_gone(state, list(ids.values()), 5) == []
 
 
+def test_an_adopted_session_keeps_its_environment(state):
+    first = Owner(state, "env")
+    i = first.ask("create", options={"env": {"OWN": "chosen"}})["id"]
+    first.kill()
+    second = Owner(state, "env")
+    second.ask("start", id=i, code="echo $OWN $HOME > out", kind="command")
+    time.sleep(1)
+    result = second.ask("execute", id=i, code="open('out').read()")
+    assert result["result"]["text/plain"] == "'chosen /home/sandbox\\n'"
+    second.close()
+
+
 def test_a_finished_run_waits_for_the_next_owner(state):
     first = Owner(state, "finished")
     i = first.ask("create")["id"]
