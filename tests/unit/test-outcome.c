@@ -31,6 +31,17 @@ TEST(limits_are_named_with_their_size_and_setting)
     assert_str_has(message("lost", RUN_CODE, false), "unknown reason");
 }
 
+TEST(a_disk_of_its_own_is_named)
+{
+    const struct session s = {.tmpfs_bytes = 200 * MIB, .disk_bytes = 64 * MIB};
+    struct run run = {.cause = "disk"};
+    char text[400];
+
+    outcome_message(&s, &run, text, sizeof(text));
+    assert_str_has(text, "64 MiB together (SANDBOX_DISK)");
+    assert_str_has(text, "/tmp 200 MiB (CONTAINER_TMPFS_SIZE)");
+}
+
 TEST(a_time_out_says_how_long_and_whether_state_is_kept)
 {
     assert_str_eq(message("timeout", RUN_CODE, true), "timed out after 2.5 s");
