@@ -132,6 +132,46 @@ def test_iso_02_the_kernels_and_init_themselves(ways, name):
     assert init["NoNewPrivs"] == "1" and init["Seccomp"] == "2"
 
 
+def test_iso_02_04_05_root_of_a_sandbox_has_no_power(state_dir, program, table, monkeypatch):
+    monkeypatch.setenv("CONTAINER_EXECUTE_AS_ROOT", "true")
+    with sa_module.Library(instance="asroot") as library:
+        session = library.create("python", network="none")
+        session.write(entries.INTROSPECT, program)
+        session.execute(f"import os; os.chmod({entries.INTROSPECT!r}, 0o755)")
+        root = entries.Terminal(session, "python")
+        found = status(root.output("status"))
+        assert found["Uid"].split() == ["0"] * 4 and found["NoNewPrivs"] == "1"
+        assert all(int(found[f"Cap{k}"], 16) == 0 for k in ("Inh", "Prm", "Eff", "Bnd", "Amb"))
+        sweep = lines(root.output("sweep"))
+        wrong = {
+            n
+            for n in range(512)
+            if n not in (335, 336)
+            and table.get(n, "ENOSYS") not in ("allow", "arguments", sweep[str(n)])
+        }
+        assert not wrong
+        works = {n for n, result in lines(root.output("named")).items() if result == "ok"}
+        assert works <= {"personality-get", "tcgets", "kill-init"}
+        assert root.output("init") == "" and "sandbox-init" not in root.output("ps")
+        for change in (
+            "touch /etc/x",
+            "touch /usr/bin/x",
+            "mount -t tmpfs x /tmp",
+            "kill -9 1",
+            "chroot / true",
+            "mknod /tmp/n b 7 0",
+            "chown 5 /tmp",
+            "hostname x",
+        ):
+            assert session.terminal(change)["status"] == "error", change
+        # The kernel is the sandbox's user all the same; a set-uid file of root gives it nothing.
+        session.terminal("cp /usr/bin/id /tmp/id; chmod 6755 /tmp/id")
+        out = session.execute(
+            "import subprocess; subprocess.run(['/tmp/id', '-u'], stdout=-1).stdout"
+        )
+        assert out["result"]["text/plain"] == "b'65532\\n'"
+
+
 # ---- system calls ----
 
 

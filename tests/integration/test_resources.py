@@ -290,6 +290,27 @@ def test_res_04_files_end_at_their_size(state_dir, monkeypatch):
         assert before - os.statvfs("/").f_bavail < 64 * MIB // os.statvfs("/").f_frsize
 
 
+def test_res_04_a_disk_ends_at_its_size(state_dir, monkeypatch):
+    monkeypatch.setenv("SANDBOX_DISK", "64m")
+    with sa_module.Library(instance="disk") as library:
+        session = library.create("python", network="none")
+        if any("quota" in entry for entry in session.info()["degraded"]):
+            pytest.skip("no loop devices: no disk of its own")
+        result = session.terminal("dd if=/dev/zero of=big bs=1M", timeout=60)
+        assert (result["status"], result["cause"]) == ("error", "disk"), result
+        assert "64 MiB together (SANDBOX_DISK)" in result["message"]
+        assert 40 * MIB < int(session.terminal("stat -c %s big")["stdout"]) <= 64 * MIB
+        image = next(Path(state_dir).glob(f"run/*/sb/{session.id}/disk"))
+        assert image.stat().st_blocks * 512 <= 66 * MIB
+        assert session.terminal("truncate -s 1P sparse")["status"] == "error"
+        assert session.terminal("rm big && pip --version")["success"]
+        loop = leaks.snapshot(state_dir).found["loop devices"]
+        assert any(session.id in entry for entry in loop)
+        session.stop()
+        loop = leaks.snapshot(state_dir).found["loop devices"]
+        assert not any(session.id in entry for entry in loop)
+
+
 def test_res_04_a_file_larger_than_memory_is_read_by_nobody(make):
     session = make(tmpfs_bytes=64 * MIB, network="none")
     session.terminal("truncate -s 3G sparse; truncate -s 900M fits")

@@ -213,6 +213,19 @@ def _link(path):
         return None
 
 
+def test_sto_01_a_killed_keeper_leaves_no_loop_device(state):
+    before = leaks.snapshot(state, "loops")
+    owner = Owner(state, "loops", SANDBOX_DISK="32m")
+    i = owner.ask("create")["id"]
+    owner.ask("execute", id=i, code="open('f', 'w').write('x')")
+    os.kill(keeper_of(state, "loops-0"), signal.SIGKILL)
+    owner.kill()
+    Owner(state, "loops").close()
+    assert wait_gone(state, [i], 5) == []
+    assert not [e for e in leaks.snapshot(state).found["loop devices"] if i in e]
+    leaks.assert_none(before, within=5)
+
+
 def test_sto_05_the_keeper_outlives_the_thread_that_started_it(state, monkeypatch):
     monkeypatch.setenv("SANDBOX_STATE_DIR", str(state))
     opened = []
