@@ -147,9 +147,8 @@ HOOK = "mkdir -p /workspace/probe; INTROSPECT=$PWD/sbx-introspect; " + "; ".join
 def make_installer(library, index, language, program, **options):
     """A session with a package whose hook ran all scripts."""
     files = {"sbx-introspect": program}
-    index.pip("probe", hook=HOOK, files=files, check=False)
-    index.npm("probe", hook=HOOK, files=files)
-    index.r("probe", hook=HOOK, files=files)
+    add = {"python": index.pip, "node": index.npm, "r": index.r}[language]
+    add("probe", hook=f"{HOOK}; true", files=files)
     return library.create(
         language,
         dependencies=["probe"],
