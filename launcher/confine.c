@@ -8,6 +8,7 @@
 
 #include "base/failpoint.h"
 #include "base/fd.h"
+#include "base/signals.h"
 #include "base/str.h"
 #include "launcher/confine-internal.h"
 
@@ -123,21 +124,11 @@ static void failure_report(const struct confine *c, const struct error *err)
     (void)!fd_send(c->sock, &report, sizeof(report), NULL, 0);
 }
 
-static void signals_reset(void)
-{
-    sigset_t none;
-
-    for (int sig = 1; sig < NSIG; sig++)
-        (void)signal(sig, SIG_DFL);
-    sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 void confine_run(struct confine *c)
 {
     struct error err = {0};
 
-    signals_reset();
+    (void)signals_default();
     /* Everything the parent has is ours until confine_descriptors(), but nobody runs inside yet. */
     umask(0);
     for (size_t i = 0; i < ARRAY_LEN(phases); i++) {

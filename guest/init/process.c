@@ -6,6 +6,7 @@
 #include "init/process.h"
 
 #include "base/fd.h"
+#include "base/signals.h"
 #include "base/str.h"
 #include "init/config.h"
 #include "init/ids.h"
@@ -208,13 +209,7 @@ static int step_ids(struct child *c)
 /* init ignores SIGPIPE and blocks everything; both would be inherited over exec. */
 static int step_signals(struct child *c)
 {
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    sigset_t none;
-
-    for (int sig = 1; sig < NSIG; sig++)
-        sigaction(sig, &action, NULL);
-    sigemptyset(&none);
-    return sigprocmask(SIG_SETMASK, &none, NULL);
+    return signals_default();
 }
 
 /* As the user, who must be able to enter it. */
