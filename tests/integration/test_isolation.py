@@ -568,6 +568,7 @@ def test_iso_21_no_secret_of_the_owner_is_inside(state_dir, tmp_path, agent):
     env = {name: f"{needle}-{i}" for i, name in enumerate(CANARY_NAMES)}
     env["SANDBOX_PROXY"] = f"http://user:{needle}-proxy@127.0.0.1:9"
     (tmp_path / needle).mkdir()
+    env["SANDBOX_STATE_DIR"] = str(tmp_path / needle / "state")
     (tmp_path / "settings.env").write_text(f"OPENAI_API_KEY={needle}-file\n")
     for language in entries.KERNELS:
         quoted = json.dumps(entries.search(needle))
