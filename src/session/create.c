@@ -165,8 +165,6 @@ static int sandbox_start(struct session *s, const struct session_options *o, con
     r = m->engine->ops->open(m->engine, &spec, &sandbox, reterr);
     if (r == 0 && !(sandbox->degraded & DEGRADED_NO_QUOTA))
         s->disk_bytes = spec.disk_bytes;
-    if (r == 0 && !(sandbox->degraded & DEGRADED_NO_QUOTA))
-        s->disk_bytes = spec.disk_bytes;
     return r < 0 ? r : session_set_sandbox(s, sandbox, reterr);
 }
 
@@ -477,7 +475,6 @@ static int session_adopt(struct session_manager *m, struct sandbox *sandbox, str
         return r;
     s->memory_bytes = job->memory_bytes;
     s->tmpfs_bytes = job->tmpfs_bytes;
-    s->disk_bytes = s->sandbox->degraded & DEGRADED_NO_QUOTA ? 0 : job->disk_bytes;
     s->disk_bytes = s->sandbox->degraded & DEGRADED_NO_QUOTA ? 0 : job->disk_bytes;
     s->home_bytes = job->home_bytes;
     s->pids = job->pids;
