@@ -9,9 +9,11 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 import entries
 import pytest
@@ -289,6 +291,48 @@ def test_net_14_a_server_inside_is_the_sandboxs_own(make, language):
         contextlib.closing(socket.create_connection(("127.0.0.1", 8899), 1)),
     ):
         pass
+
+
+def test_net_17_a_killed_egress_comes_back(state_dir, monkeypatch):
+    with registry.Registry() as index:
+        index.add("page", b"here")
+        monkeypatch.setenv("SANDBOX_CRAN", index.url("r"))
+        others = set(egress_pids())
+        with sa_module.Library(instance="egress") as library:
+            session = library.create("python", network="public")
+            get = f"curl -s -m 5 {index.url('page')}"
+            assert session.terminal(get)["stdout"] == "here"
+            for _ in range(2):
+                (pid,) = set(egress_pids()) - others
+                os.kill(pid, signal.SIGKILL)
+                # Closed while it is away: nothing else serves the sandbox.
+                deadline = time.monotonic() + 10
+                while (done := session.terminal(get))["stdout"] != "here":
+                    assert done["stdout"] == "" and time.monotonic() < deadline
+                assert pid not in egress_pids()
+            assert session.execute("6 * 7")["result"]["text/plain"] == "42"
+
+
+def egress_pids():
+    """The egress processes below the keepers of this process."""
+    keepers = [
+        pid
+        for task in os.listdir("/proc/self/task")
+        for pid in Path(f"/proc/self/task/{task}/children").read_text().split()
+    ]
+    return [
+        int(pid)
+        for keeper in keepers
+        for pid in _children(keeper)
+        if b"sandbox-egress" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+
+
+def _children(pid):
+    try:
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
 
 
 # ---- a proxy that breaks TLS open ----
