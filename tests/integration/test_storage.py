@@ -444,7 +444,16 @@ def torn(state):
     os.kill(keeper_of(state, "torn-0"), signal.SIGKILL)
     owner.kill()
     os.kill(init, signal.SIGKILL)
-    return Path(state) / "run/torn-0", i
+    directory = Path(state) / "run/torn-0"
+    made = directory.stat()
+    yield directory, i
+    # A test that makes the directory anew takes the name of its control groups away.
+    group = f"torn-0-{made.st_dev:x}-{made.st_ino:x}"
+    for path, names, _ in os.walk("/sys/fs/cgroup", topdown=False):
+        if os.path.basename(path) == group:
+            for name in names:
+                os.rmdir(os.path.join(path, name))
+            os.rmdir(path)
 
 
 def mutations(data, count, seed):
