@@ -155,7 +155,7 @@ def measure_docker(root, language):
         print("  docker exec                      skipped: no Docker here")
         return None
     name = f"sandbox-agent-bench-{os.getpid()}"
-    with subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE) as tar:
+    with subprocess.Popen(["tar", "-C", root, "--one-file-system", "-c", "."], stdout=subprocess.PIPE) as tar:
         subprocess.run([docker, "import", "-", name], stdin=tar.stdout, check=True,
                        stdout=subprocess.DEVNULL)
     try:
@@ -195,7 +195,7 @@ def bench(library, language):
 
 
 def with_kernels_bound():
-    """Bind the kernels into the images' trees, in a mount namespace of our own."""
+    """Bind kernels and /dev into read-only views of the images, in a mount namespace of our own."""
     if os.environ.get("BENCH_BOUND"):
         return
     script = []
@@ -203,7 +203,13 @@ def with_kernels_bound():
         root = rootfs(language)
         if root is not None and (root / KERNEL.lstrip("/")).is_dir():
             kernel = ROOT / "build/libexec/kernels" / language
-            script.append(f"mount --bind '{kernel}' '{root}{KERNEL}'")
+            script += [
+                f"mount --bind '{root}' '{root}'",
+                f"mount --bind '{kernel}' '{root}{KERNEL}'",
+                f"mount --rbind /dev '{root}/dev'",
+                f"mount -t tmpfs none '{root}/tmp'",
+                f"mount -o remount,bind,ro '{root}'",
+            ]
     script.append('exec "$@"')
     os.environ["BENCH_BOUND"] = "1"
     os.execvp("unshare", ["unshare", "-m", "sh", "-ec", "\n".join(script), "sh", sys.executable,

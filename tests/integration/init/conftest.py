@@ -18,9 +18,7 @@ sys.path.insert(0, str(ROOT / "tests/lib"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from control import Init  # noqa: E402
-
-BINARY = Path(os.environ.get("SANDBOX_INIT", ROOT / "build/guest/init/sandbox-init"))
-FAKE = Path(__file__).resolve().parent / "fakekernel.py"
+from places import BINARY, FAKE  # noqa: E402
 
 
 # A parent may ignore a signal that glibc keeps for itself (32); init must not hand that on.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import FAKE
+from places import FAKE
 
 SYSINFO = {"x86_64": 99, "aarch64": 179}.get(platform.machine())
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from conftest import BINARY, FAKE
+from places import BINARY, FAKE
 
 pytestmark = pytest.mark.skipif(not BINARY.exists() or b"SBX_FAIL" not in BINARY.read_bytes(),
                                 reason="built without failpoints")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from conftest import FAKE
+from places import FAKE
 
 PYTHON = "/usr/bin/python3"
 FAKE_ARGV = [PYTHON, "-I", str(FAKE)]
