@@ -155,7 +155,8 @@ def measure_docker(root, language):
         print("  docker exec                      skipped: no Docker here")
         return None
     name = f"sandbox-agent-bench-{os.getpid()}"
-    with subprocess.Popen(["tar", "-C", root, "--one-file-system", "-c", "."], stdout=subprocess.PIPE) as tar:
+    with subprocess.Popen(["tar", "-C", root, "--one-file-system", "-c", "."],
+                          stdout=subprocess.PIPE) as tar:
         subprocess.run([docker, "import", "-", name], stdin=tar.stdout, check=True,
                        stdout=subprocess.DEVNULL)
     try:
