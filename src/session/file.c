@@ -10,21 +10,35 @@
 
 enum { FILE_MS = 300000 };
 
-/* A live session, referenced, and held from being collected until call_end(). */
-static int call_begin(struct session_manager *m, const char *id, const char *owner,
-                      struct session **ret, struct error *reterr)
+static int path_payload(struct buf *b, const char *path, struct error *reterr)
 {
-    struct session *s = session_find(m, id, owner, reterr);
+    if (!path[0])
+        return error_set(reterr, ERR_INVALID, "the path is empty");
+    return fields_add_str(b, "path", path) < 0
+               ? error_set(reterr, ERR_INVALID, "the path is too long")
+               : 0;
+}
+
+/*
+ * The start of every file call: a live session, referenced and held from being collected until
+ * call_end(), and a payload that names the path.
+ */
+static int call_begin(struct session_manager *m, const struct session_path *at,
+                      struct session **ret, struct buf *payload, struct error *reterr)
+{
+    struct session *s = session_find(m, at->id, at->owner, reterr);
     int r;
 
+    buf_init(payload, 64 * KIB);
     if (!s)
         return -ERR_NOT_FOUND;
     r = session_call_begin(s, reterr);
-    if (r < 0)
+    if (r < 0) {
         session_unref(s);
-    else
-        *ret = s;
-    return r;
+        return r;
+    }
+    *ret = s;
+    return path_payload(payload, at->path, reterr);
 }
 
 static void call_end(struct session *s)
@@ -35,15 +49,6 @@ static void call_end(struct session *s)
 
 DEFINE_CLEANUP(struct session *, call_end)
 #define auto_call __attribute__((cleanup(call_end_cleanup)))
-
-static int path_payload(struct buf *b, const char *path, struct error *reterr)
-{
-    if (!path[0])
-        return error_set(reterr, ERR_INVALID, "the path is empty");
-    return fields_add_str(b, "path", path) < 0
-               ? error_set(reterr, ERR_INVALID, "the path is too long")
-               : 0;
-}
 
 static void info_parse(const struct frame *f, struct session_file_info *ret, char **ret_name)
 {
@@ -106,9 +111,7 @@ int session_file_read(struct session_manager *m, const struct session_path *at, 
     auto_buf struct buf payload;
     int r;
 
-    buf_init(&payload, 64 * KIB);
-    if ((r = call_begin(m, at->id, at->owner, &s, reterr)) < 0 ||
-        (r = path_payload(&payload, at->path, reterr)) < 0)
+    if ((r = call_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     r = simple_call(s, FRAME_FILE_READ, &payload, read_frame, &reader, reterr);
     if (reader.full)
@@ -147,9 +150,7 @@ int session_file_write(struct session_manager *m, const struct session_path *at,
     auto_buf struct buf payload;
     int r;
 
-    buf_init(&payload, 64 * KIB);
-    if ((r = call_begin(m, at->id, at->owner, &s, reterr)) < 0 ||
-        (r = path_payload(&payload, at->path, reterr)) < 0)
+    if ((r = call_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     if (fields_add_int(&payload, "size", (int64_t)len) < 0 ||
         fields_add_int(&payload, "mkdirs", 1) < 0)
@@ -180,9 +181,7 @@ int session_file_stat(struct session_manager *m, const struct session_path *at,
     int r;
 
     *ret = (struct session_file_info){.type = 'o'};
-    buf_init(&payload, 64 * KIB);
-    if ((r = call_begin(m, at->id, at->owner, &s, reterr)) < 0 ||
-        (r = path_payload(&payload, at->path, reterr)) < 0)
+    if ((r = call_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     return simple_call(s, FRAME_FILE_STAT, &payload, stat_frame, ret, reterr);
 }
@@ -214,9 +213,7 @@ int session_file_list(struct session_manager *m, const struct session_path *at,
     auto_buf struct buf payload;
     int r;
 
-    buf_init(&payload, 64 * KIB);
-    if ((r = call_begin(m, at->id, at->owner, &s, reterr)) < 0 ||
-        (r = path_payload(&payload, at->path, reterr)) < 0)
+    if ((r = call_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     return simple_call(s, FRAME_FILE_LIST, &payload, list_frame, &lister, reterr);
 }
@@ -228,9 +225,7 @@ int session_file_remove(struct session_manager *m, const struct session_path *at
     auto_buf struct buf payload;
     int r;
 
-    buf_init(&payload, 64 * KIB);
-    if ((r = call_begin(m, at->id, at->owner, &s, reterr)) < 0 ||
-        (r = path_payload(&payload, at->path, reterr)) < 0)
+    if ((r = call_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     if (fields_add_int(&payload, "recursive", recursive) < 0)
         return error_no_memory(reterr);
