@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "launcher/sys.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -46,19 +47,6 @@ static void path_unescape(char *path)
         }
     }
     *to = 0;
-}
-
-/* The next line of *text as a string in `line`; false at the end. Longer lines are cut. */
-static bool line_next(const char **text, char *line, size_t size)
-{
-    size_t len = strcspn(*text, "\n"), keep = MIN(len, size - 1);
-
-    if (!**text)
-        return false;
-    memcpy(line, *text, keep);
-    line[keep] = 0;
-    *text += len + ((*text)[len] == '\n');
-    return true;
 }
 
 /* Cuts the next word off *text; NULL when there is none. */
@@ -109,7 +97,7 @@ static bool group_find(const char *groups, const char *name, char *ret, size_t s
 {
     char line[1024];
 
-    while (line_next(&groups, line, sizeof(line))) {
+    while (sys_line_next(&groups, line, sizeof(line))) {
         char *names = strchr(line, ':'), *path;
 
         if (!names || !(path = strchr(names + 1, ':')))
@@ -148,7 +136,7 @@ void cgroup_layout_parse(const char *mountinfo, const char *groups, struct cgrou
     struct mount_line mount;
 
     memset(ret, 0, sizeof(*ret));
-    while (line_next(&mountinfo, line, sizeof(line))) {
+    while (sys_line_next(&mountinfo, line, sizeof(line))) {
         if (!mount_line_parse(line, &mount))
             continue;
         if (str_eq(mount.type, "cgroup2") && group_find(groups, NULL, group, sizeof(group)))

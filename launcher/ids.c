@@ -34,19 +34,6 @@ static size_t line_split(char *line, char *parts[], size_t max)
     return count;
 }
 
-/* A copy of the next line of *text in `line`, comments and long lines as they come. */
-static bool line_copy(const char **text, char *line, size_t size)
-{
-    size_t len = strcspn(*text, "\n"), keep = MIN(len, size - 1);
-
-    if (!**text)
-        return false;
-    memcpy(line, *text, keep);
-    line[keep] = 0;
-    *text += len + ((*text)[len] == '\n');
-    return true;
-}
-
 bool id_subordinate_parse(const char *text, const char *name, uint32_t uid, uint32_t *ret_start,
                           uint32_t *ret_count)
 {
@@ -54,7 +41,7 @@ bool id_subordinate_parse(const char *text, const char *name, uint32_t uid, uint
     char *parts[3];
 
     snprintf(number, sizeof(number), "%u", uid);
-    while (line_copy(&text, line, sizeof(line))) {
+    while (sys_line_next(&text, line, sizeof(line))) {
         int64_t start, count;
 
         if (line_split(line, parts, ARRAY_LEN(parts)) != 3 ||
@@ -78,7 +65,7 @@ static void user_name(uint32_t uid, char *ret, size_t size)
 
     if (fd_read_file(AT_FDCWD, "/etc/passwd", 16 * MIB, &text, NULL, NULL) == 0) {
         p = text;
-        while (line_copy(&p, line, sizeof(line))) {
+        while (sys_line_next(&p, line, sizeof(line))) {
             int64_t id;
 
             if (line_split(line, parts, ARRAY_LEN(parts)) >= 3 &&

@@ -11,6 +11,7 @@
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -133,4 +134,16 @@ int sys_remove_files(int dirfd)
     }
     closedir(dir);
     return r;
+}
+
+bool sys_line_next(const char **text, char *line, size_t size)
+{
+    size_t len = strcspn(*text, "\n"), keep = MIN(len, size - 1);
+
+    if (!**text)
+        return false;
+    memcpy(line, *text, keep);
+    line[keep] = 0;
+    *text += len + ((*text)[len] == '\n');
+    return true;
 }

@@ -9,6 +9,7 @@
 
 #include <linux/openat2.h>
 #include <linux/sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -51,3 +52,6 @@ uint64_t sys_start_time(pid_t pid);
 
 /* Removes the files of a directory; ours have no directories below. */
 int sys_remove_files(int dirfd);
+
+/* The next line of a text, cut to the room there is; false at the end of the text. */
+bool sys_line_next(const char **text, char *line, size_t size);
