@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tools that a model is given. One file and one entry each; MCP and the agent offer what the
+ * table holds. A call never fails to its caller: every failure is a payload that a model can act on.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "session/run.h"
+#include "session/transfer.h"
+
+#include <stdbool.h>
+
+struct session_manager;
+struct tool_call;
+
+/* Where a call works. All of it outlives the calls. */
+struct tool_context {
+    struct session_manager *manager;
+    const char *owner;         /* the conversation; every tool checks it */
+    struct import_roots roots; /* of the host's directories */
+    const char *download_base; /* "https://host/threads/T/files/download", or NULL: no URLs */
+};
+
+/* Who watches a call. The functions are called on the thread that runs it, and may be NULL. */
+struct tool_observer {
+    /* Output and displays of a run, as they come. */
+    void (*event)(void *user, const struct run_event *e);
+    /* A cell waits for a line: 1 with the line in `ret`, 0 when there is no answer. NULL: cells are
+     * told at once that nobody answers. `request` is {"prompt": str, "password": bool}. */
+    int (*input)(void *user, const char *request, size_t len, struct buf *ret);
+    void *user;
+};
+
+struct tool_entry {
+    const char *name;
+    const char *title;
+    const char *description; /* what a model reads */
+    const char *input_schema, *output_schema; /* JSON Schema 2020-12, objects */
+    bool read_only, destructive, idempotent, open_world; /* MCP's hints */
+
+    /*
+     * `arguments` were checked and coerced by the schema. Appends the payload, a JSON object with
+     * "success" except where the contract says otherwise; or fails, and the caller makes the
+     * payload from the error.
+     */
+    int (*run)(struct tool_call *call, yyjson_val *arguments, struct buf *ret,
+               struct error *reterr);
+};
+
+/* In the order in which they are listed; NULL at the end. */
+extern const struct tool_entry *const tool_table[];
+
+const struct tool_entry *tool_find(const char *name);
+
+int tool_call_new(const struct tool_context *context, const struct tool_entry *tool,
+                  const struct tool_observer *observer, struct tool_call **ret,
+                  struct error *reterr) must_check;
+void tool_call_free(struct tool_call *call);
+
+/*
+ * Checks the arguments (NULL: none), runs the tool and appends the payload. Whether it succeeded:
+ * what the payload's own "success" says. Only once per call.
+ */
+bool tool_call_run(struct tool_call *call, yyjson_val *arguments, struct buf *ret);
+
+/* Stops what the call waits for; from any thread, at any time. The payload still comes. */
+void tool_call_cancel(struct tool_call *call);
+bool tool_call_is_cancelled(struct tool_call *call);
+
+DEFINE_CLEANUP(struct tool_call *, tool_call_free)
+#define auto_tool_call __attribute__((cleanup(tool_call_free_cleanup)))
