@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tools that a model is given. One file and one entry each; MCP and the agent offer what the
- * table holds. A call never fails to its caller: every failure is a payload that a model can act on.
+ * table holds. A call never fails to its caller: every failure is a payload that a model can act
+ * on.
  */
 #pragma once
 
@@ -24,21 +25,22 @@ struct tool_context {
     const char *download_base; /* "https://host/threads/T/files/download", or NULL: no URLs */
 };
 
-/* Who watches a call. The functions are called on the thread that runs it, and may be NULL. */
+/* Who watches a call. */
 struct tool_observer {
-    /* Output and displays of a run, as they come. */
+    /* Output, displays and input requests of a run, as they come, on the thread that runs the call;
+     * or NULL. */
     void (*event)(void *user, const struct run_event *e);
-    /* A cell waits for a line: 1 with the line in `ret`, 0 when there is no answer. NULL: cells are
-     * told at once that nobody answers. `request` is {"prompt": str, "password": bool}. */
-    int (*input)(void *user, const char *request, size_t len, struct buf *ret);
     void *user;
+    /* Whether somebody answers RUN_EVENT_INPUT by tool_call_input(). If not, a cell that reads a
+     * line is told at once that nobody does. */
+    bool answers_input;
 };
 
 struct tool_entry {
     const char *name;
     const char *title;
-    const char *description; /* what a model reads */
-    const char *input_schema, *output_schema; /* JSON Schema 2020-12, objects */
+    const char *description;                             /* what a model reads */
+    const char *input_schema, *output_schema;            /* JSON Schema 2020-12, objects */
     bool read_only, destructive, idempotent, open_world; /* MCP's hints */
 
     /*
@@ -69,6 +71,10 @@ bool tool_call_run(struct tool_call *call, yyjson_val *arguments, struct buf *re
 /* Stops what the call waits for; from any thread, at any time. The payload still comes. */
 void tool_call_cancel(struct tool_call *call);
 bool tool_call_is_cancelled(struct tool_call *call);
+
+/* Gives the running cell the line that it waits for; NULL: there is no answer. From any thread. */
+int tool_call_input(struct tool_call *call, const char *line, size_t len,
+                    struct error *reterr) must_check;
 
 DEFINE_CLEANUP(struct tool_call *, tool_call_free)
 #define auto_tool_call __attribute__((cleanup(tool_call_free_cleanup)))
