@@ -54,6 +54,48 @@ int json_parse(const char *data, size_t len, yyjson_doc **ret, struct error *ret
     return 0;
 }
 
+static int key_compare(const void *a, const void *b)
+{
+    yyjson_val *x = *(yyjson_val *const *)a, *y = *(yyjson_val *const *)b;
+    size_t x_len = yyjson_get_len(x), y_len = yyjson_get_len(y);
+    int order = memcmp(yyjson_get_str(x), yyjson_get_str(y), MIN(x_len, y_len));
+
+    return order ? order : (x_len > y_len) - (x_len < y_len);
+}
+
+/* By sorting: a hash table could be made slow by keys that were chosen for it. */
+static int object_keys_check(yyjson_val *object, struct error *reterr)
+{
+    size_t count = yyjson_obj_size(object), i, max;
+    auto_free yyjson_val **keys = calloc(count, sizeof(yyjson_val *));
+    yyjson_val *key, *value;
+
+    if (!keys)
+        return error_no_memory(reterr);
+    yyjson_obj_foreach(object, i, max, key, value) keys[i] = key;
+    qsort(keys, count, sizeof(*keys), key_compare);
+    for (i = 1; i < count; i++) {
+        if (key_compare(&keys[i - 1], &keys[i]) == 0)
+            return error_set(reterr, ERR_INVALID, "the key '%.40s' is there twice",
+                             yyjson_get_str(keys[i]));
+    }
+    return 0;
+}
+
+int json_keys_check(yyjson_doc *doc, struct error *reterr)
+{
+    yyjson_val *value = yyjson_doc_get_root(doc);
+    int r = 0;
+
+    /* The values of a document are one array. */
+    for (size_t n = yyjson_doc_get_val_count(doc); n && r == 0; n--) {
+        if (yyjson_is_obj(value) && yyjson_obj_size(value) > 1)
+            r = object_keys_check(value, reterr);
+        value++;
+    }
+    return r;
+}
+
 const char *json_get_str(yyjson_val *object, const char *key, const char *fallback)
 {
     const char *s = yyjson_get_str(yyjson_obj_get(object, key));

@@ -17,6 +17,9 @@ enum { JSON_DEPTH_MAX = 64, JSON_VALUES_MAX = 2 << 20 };
 /* A document from hostile bytes: strict UTF-8, no trailing data, within both limits. */
 int json_parse(const char *data, size_t len, yyjson_doc **ret, struct error *reterr) must_check;
 
+/* Fails when an object has a key twice: two readers could then see two different messages. */
+int json_keys_check(yyjson_doc *doc, struct error *reterr) must_check;
+
 static inline void json_doc_cleanup(yyjson_doc **doc)
 {
     yyjson_doc_free(*doc);
