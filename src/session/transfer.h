@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files into and out of sessions: from the host, from memory, from another session, and out as a
- * stream. A path of a session is resolved by its init, inside the sandbox and as the sandbox's user;
- * a path of the host is walked by descriptors, below an allowed directory, and no link is followed.
+ * stream. A path of a session is resolved by its init, inside the sandbox and as the sandbox's
+ * user; a path of the host is walked by descriptors, below an allowed directory, and no link is
+ * followed.
  */
 #pragma once
 
@@ -11,6 +12,10 @@
 /* Limits of one tree (a folder or an archive), counted by what it would become on a disk. */
 enum { TREE_ENTRIES_MAX = 100000, TREE_PATH_MAX = 4096, TREE_DEPTH_MAX = 64 };
 #define TREE_BYTES_MAX (4 * GIB)
+/* What goes out at once, and how large an archive may be that comes in. */
+#define DOWNLOAD_BYTES_MAX (4 * GIB)
+#define ARCHIVE_BYTES_MAX (1 * GIB)
+enum { EXPORTS_MAX = 1000 }; /* of one session */
 
 /* ---- streams ---- */
 
@@ -21,12 +26,16 @@ int session_reader_open(struct session_manager *m, const struct session_path *at
                         struct session_file_info *ret_info, struct session_reader **ret,
                         struct error *reterr) must_check;
 
-/* Up to `len` bytes, 0 at the end. A file that grows ends where it ended when it was opened. */
+/*
+ * Up to `len` bytes, 0 at the end. A file that grows ends where it ended when it was opened; one
+ * that was cut short meanwhile fails. Only one thread reads; a close ends the transfer at once.
+ */
 ssize_t session_reader_read(struct session_reader *r, void *data, size_t len,
                             struct error *reterr) must_check;
 void session_reader_close(struct session_reader *r);
 
-/* A file being written: staged beside its name, which appears with the commit. */
+/* A file being written: staged beside its name, which appears with the commit. `size` -1: not known
+ * before; of `mode` only whether it is executable counts. */
 struct session_writer;
 
 int session_writer_open(struct session_manager *m, const struct session_path *at, int64_t size,
@@ -91,13 +100,14 @@ int session_export_list(struct session_manager *m, const char *id, const char *o
 
 enum download_format { DOWNLOAD_AUTO, DOWNLOAD_TAR_GZ, DOWNLOAD_ZIP }; /* AUTO: raw, or .tar.gz */
 
-/* An exported file, raw, or an exported folder as an archive; ERR_DENIED when it is not exported. */
+/* An exported file, raw, or an exported folder as an archive; ERR_DENIED when it is not exported.
+ */
 struct session_download;
 
 struct download_info {
-    char name[256];    /* for the client, with the archive's suffix */
-    const char *mime;  /* application/octet-stream, application/gzip, application/zip */
-    int64_t size;      /* -1: not known before */
+    char name[264];   /* for the client, with the archive's suffix; bytes of any kind but '/' */
+    const char *mime; /* application/octet-stream, application/gzip, application/zip */
+    int64_t size;     /* -1: not known before */
 };
 
 int session_download_open(struct session_manager *m, const struct session_path *at,
