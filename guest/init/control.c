@@ -565,6 +565,7 @@ static const struct request {
     [FRAME_WRITE_DATA] = {on_data, false},  [FRAME_FILE_STAT] = {on_file, true},
     [FRAME_FILE_LIST] = {on_file, true},    [FRAME_FILE_REMOVE] = {on_file, true},
     [FRAME_FILE_MKDIR] = {on_file, true},   [FRAME_FILE_RENAME] = {on_file, true},
+    [FRAME_FILE_LINK] = {on_file, true},
 };
 
 /* Every payload of fields is checked whole before anybody looks for a key in it. */

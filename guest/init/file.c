@@ -28,6 +28,7 @@ enum {
     LIST_BUDGET = 256, /* entries in a step */
     REMOVE_BUDGET = 256,
     STAGE_NAME = 48,
+    REPORT_MAX = 16384, /* a name and a target of a link are in it */
 };
 
 struct file_kind {
@@ -95,8 +96,28 @@ static const char *mode_name(mode_t mode)
     return S_ISLNK(mode) ? "link" : "other";
 }
 
-static int stat_format(struct buf *f, const struct stat *st, const char *name)
+/* What a report is about: an entry of a directory; the descriptor itself where `name` is NULL. */
+struct subject {
+    struct stat st;
+    const char *name;
+    char target[PATH_MAX]; /* of a link; "" where it is not known */
+};
+
+/* The links of /proc are not looked at: there init could look at its own, the sandbox's user not.
+ */
+static void target_read(int at, struct subject *s)
 {
+    struct statfs fs;
+    ssize_t n = 0;
+
+    if (S_ISLNK(s->st.st_mode) && fstatfs(at, &fs) == 0 && fs.f_type != PROC_SUPER_MAGIC)
+        n = readlinkat(at, s->name ? s->name : "", s->target, sizeof(s->target) - 1);
+    s->target[MAX(n, (ssize_t)0)] = 0;
+}
+
+static int stat_format(struct buf *f, const struct subject *s)
+{
+    const struct stat *st = &s->st;
     char mode[8];
 
     snprintf(mode, sizeof(mode), "%o", st->st_mode & FILE_MODE_MAX);
@@ -105,15 +126,17 @@ static int stat_format(struct buf *f, const struct stat *st, const char *name)
         fields_add_int(f, "mtime_ms", st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000) <
             0)
         return -1;
-    return name ? fields_add_str(f, "name", name) : 0;
+    if (s->target[0] && fields_add_str(f, "target", s->target) < 0)
+        return -1;
+    return s->name ? fields_add_str(f, "name", s->name) : 0;
 }
 
-static int reply_stat(struct file_op *op, struct outq *out, const struct stat *st, const char *name)
+static int reply_stat(struct file_op *op, struct outq *out, const struct subject *s)
 {
     auto_buf struct buf f;
 
-    buf_init(&f, 4096);
-    if (stat_format(&f, st, name) < 0 || reply_fields(out, FRAME_REPORT, op->stream, &f) < 0)
+    buf_init(&f, REPORT_MAX);
+    if (stat_format(&f, s) < 0 || reply_fields(out, FRAME_REPORT, op->stream, &f) < 0)
         return -1;
     op->outstanding += (int64_t)f.len;
     return 0;
@@ -124,27 +147,37 @@ static int fail(const struct file_op *op, struct error *reterr)
     return error_sys(reterr, errno, "cannot %s '%.200s'", op->kind->verb, op->path);
 }
 
+/* What a failpoint() said. */
+static int point_check(const struct file_op *op, int point, struct error *reterr)
+{
+    errno = -point;
+    return point < 0 ? fail(op, reterr) : 0;
+}
+
 /* ---- reading ---- */
 
 /* Links are followed, inside the root; what is at their end has to be a regular file. */
 static int read_begin(struct file_op *op, const struct fields *f, struct outq *out,
                       struct error *reterr)
 {
+    struct subject s = {};
     struct statfs fs;
-    struct stat st;
     int64_t offset;
+    int r;
 
     if (fields_get_int(f, "offset", 0, &offset, reterr) < 0 ||
         fields_get_int(f, "length", -1, &op->left, reterr) < 0)
         return -(int)ERR_PROTOCOL;
     /* O_NONBLOCK: a FIFO must not hold us before we know that it is one. */
     op->fd = path_open(op->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    if (op->fd < 0 || fstat(op->fd, &st) < 0 || fstatfs(op->fd, &fs) < 0)
+    if (op->fd < 0 || fstat(op->fd, &s.st) < 0 || fstatfs(op->fd, &fs) < 0)
         return fail(op, reterr);
-    if (S_ISDIR(st.st_mode) || !S_ISREG(st.st_mode)) {
-        errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    if (!S_ISREG(s.st.st_mode)) {
+        errno = S_ISDIR(s.st.st_mode) ? EISDIR : EINVAL;
         return fail(op, reterr);
     }
+    if ((r = point_check(op, failpoint("export-open"), reterr)) < 0)
+        return r;
     /* There init would show itself: its memory holds the tokens of the kernel. */
     if (fs.f_type == PROC_SUPER_MAGIC) {
         errno = EACCES;
@@ -154,7 +187,7 @@ static int read_begin(struct file_op *op, const struct fields *f, struct outq *o
         errno = EINVAL;
         return fail(op, reterr);
     }
-    return reply_stat(op, out, &st, NULL) < 0 ? error_no_memory(reterr) : 0;
+    return reply_stat(op, out, &s) < 0 ? error_no_memory(reterr) : 0;
 }
 
 static int read_step(struct file_op *op, struct outq *out, struct error *reterr)
@@ -184,12 +217,13 @@ static int read_step(struct file_op *op, struct outq *out, struct error *reterr)
 static int stat_begin(struct file_op *op, const struct fields *f, struct outq *out,
                       struct error *reterr)
 {
-    struct stat st;
+    struct subject s = {};
 
     op->fd = path_open(op->path, O_PATH | O_NOFOLLOW);
-    if (op->fd < 0 || fstat(op->fd, &st) < 0)
+    if (op->fd < 0 || fstat(op->fd, &s.st) < 0)
         return fail(op, reterr);
-    return reply_stat(op, out, &st, NULL) < 0 ? error_no_memory(reterr) : 1;
+    target_read(op->fd, &s);
+    return reply_stat(op, out, &s) < 0 ? error_no_memory(reterr) : 1;
 }
 
 static int list_begin(struct file_op *op, const struct fields *f, struct outq *out,
@@ -210,8 +244,8 @@ static int list_begin(struct file_op *op, const struct fields *f, struct outq *o
 static int list_step(struct file_op *op, struct outq *out, struct error *reterr)
 {
     for (int i = 0; i < LIST_BUDGET; i++) {
+        struct subject s;
         struct dirent *e;
-        struct stat st;
 
         errno = 0;
         e = readdir(op->dir);
@@ -220,9 +254,11 @@ static int list_step(struct file_op *op, struct outq *out, struct error *reterr)
         if (str_eq(e->d_name, ".") || str_eq(e->d_name, ".."))
             continue;
         /* What is gone meanwhile is no entry any more. */
-        if (fstatat(op->listed, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        s.name = e->d_name;
+        if (fstatat(op->listed, s.name, &s.st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        if (reply_stat(op, out, &st, e->d_name) < 0)
+        target_read(op->listed, &s);
+        if (reply_stat(op, out, &s) < 0)
             return error_no_memory(reterr);
     }
     return 0;
@@ -302,16 +338,16 @@ static int write_begin(struct file_op *op, const struct fields *f, struct outq *
     }
     if (space_check(op) < 0 || stage_open(op) < 0)
         return fail(op, reterr);
-    return 0;
+    return point_check(op, failpoint("import-open"), reterr);
 }
 
 /* Written at once: the client is held back by its socket while the disk is slow. */
 static int write_data(struct file_op *op, const char *data, size_t len, struct error *reterr)
 {
-    int r = failpoint("import-half");
+    int r = point_check(op, failpoint("import-half"), reterr);
 
     if (r < 0)
-        return error_sys(reterr, -r, "cannot write '%.200s'", op->path);
+        return r;
     if (op->size >= 0 && (int64_t)len > op->left)
         return error_set(reterr, ERR_INVALID, "'%.200s' is longer than was announced", op->path);
     if (fd_write_full(op->fd, data, len, reterr) < 0)
@@ -324,6 +360,10 @@ static int write_data(struct file_op *op, const char *data, size_t len, struct e
 /* The name appears here, with all of its content. */
 static int write_end(struct file_op *op, struct error *reterr)
 {
+    int r = point_check(op, failpoint("import-rename"), reterr);
+
+    if (r < 0)
+        return r;
     if (op->size >= 0 && op->left > 0)
         return error_set(reterr, ERR_INVALID, "'%.200s' is shorter than was announced", op->path);
     if (fchmod(op->fd, op->mode) < 0 || renameat(op->dirfd, op->stage, op->dirfd, op->base) < 0)
@@ -383,6 +423,20 @@ static int rename_begin(struct file_op *op, const struct fields *f, struct outq 
     return 1;
 }
 
+/* What it points to is only text here: whoever follows it is inside the root. */
+static int link_begin(struct file_op *op, const struct fields *f, struct outq *out,
+                      struct error *reterr)
+{
+    auto_free char *target = NULL;
+
+    if (fields_get_str(f, "target", &target, reterr) < 0)
+        return -(int)ERR_PROTOCOL;
+    op->dirfd = path_open_parent(op->path, false, op->base);
+    if (op->dirfd < 0 || symlinkat(target, op->dirfd, op->base) < 0)
+        return fail(op, reterr);
+    return 1;
+}
+
 static const struct file_kind kinds[] = {
     {FRAME_FILE_READ, "read", read_begin, read_step},
     {FRAME_FILE_WRITE, "write", write_begin, NULL},
@@ -391,6 +445,7 @@ static const struct file_kind kinds[] = {
     {FRAME_FILE_REMOVE, "remove", remove_begin, remove_step},
     {FRAME_FILE_MKDIR, "make", mkdir_begin, NULL},
     {FRAME_FILE_RENAME, "rename", rename_begin, NULL},
+    {FRAME_FILE_LINK, "link", link_begin, NULL},
 };
 
 /* ---- the life of an operation ---- */

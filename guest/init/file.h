@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * File operations of clients (docs/PROTOCOL.md section 3.1, 0x10 to 0x17), done as the sandbox
+ * File operations of clients (docs/PROTOCOL.md section 3.1, 0x10 to 0x18), done as the sandbox
  * user. Frames go into a queue that the caller sends; what takes long is done in steps.
  */
 #pragma once

@@ -86,7 +86,7 @@ static int frame_read(struct control *c, int64_t deadline, struct frame *ret, st
     }
 }
 
-static void credit_give(struct control *c, struct control_sink *sink, size_t len)
+void control_credit(struct control *c, struct control_sink *sink, size_t len)
 {
     auto_buf struct buf b;
 
@@ -144,7 +144,8 @@ static void frame_dispatch(struct control *c, const struct frame *f)
     if (sink->frame(sink, f)) {
         sink_end(c, sink, false);
     } else {
-        credit_give(c, sink, f->len);
+        if (!sink->holds_credit)
+            control_credit(c, sink, f->len);
         sink_end(c, sink, true);
     }
 }
@@ -465,7 +466,9 @@ static void call_on_lost(struct control_sink *sink, const struct error *why)
 
 static enum error_code code_from_errno(int64_t sys)
 {
-    return sys == ENOENT ? ERR_NOT_FOUND : sys == ENOSPC ? ERR_DISK : ERR_SYSTEM;
+    if (sys == ENOENT)
+        return ERR_NOT_FOUND;
+    return sys == ENOSPC || sys == EDQUOT ? ERR_DISK : ERR_SYSTEM;
 }
 
 static enum error_code code_from_status(const char *status)

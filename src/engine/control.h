@@ -23,6 +23,7 @@ struct control_sink;
 struct control_sink {
     bool (*frame)(struct control_sink *sink, const struct frame *f);
     void (*lost)(struct control_sink *sink, const struct error *why);
+    bool holds_credit;         /* its owner gives it back, by control_credit() */
     uint32_t stream;           /* set by control_attach_sink */
     struct control_sink *next; /* owned by the connection */
     size_t taken;              /* payload bytes since the last CREDIT */
@@ -49,6 +50,12 @@ void control_attach_sink(struct control *c, struct control_sink *sink, uint32_t 
 
 /* Takes a sink back; after the return it is not called any more. Not from a sink. */
 void control_detach_sink(struct control *c, struct control_sink *sink);
+
+/*
+ * For a sink with `holds_credit`: so many payload bytes were taken. What is not taken stays in the
+ * sandbox, but for FRAME_WINDOW. From one thread at a time.
+ */
+void control_credit(struct control *c, struct control_sink *sink, size_t len);
 
 int control_send(struct control *c, uint8_t type, uint32_t stream, const void *payload, size_t len,
                  struct error *reterr) must_check;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROTOCOL_VERSION "1"
+#define PROTOCOL_VERSION "2"
 
 enum {
     FRAME_HEADER = 9,
@@ -45,6 +45,7 @@ enum frame_type {
     FRAME_FILE_REMOVE,
     FRAME_FILE_MKDIR,
     FRAME_FILE_RENAME,
+    FRAME_FILE_LINK,
     /* init to kernel */
     FRAME_K_EXEC = 0x20,
     FRAME_K_ACK,

@@ -34,6 +34,7 @@ try:
     with sa.Library(instance=sys.argv[1], no_build=1) as library:
         session = library.create("python", network="public")
         session.write("/workspace/in.txt", b"6 * 7")
+        assert session.read("/workspace/in.txt") == b"6 * 7"
         result = session.execute("print(eval(open('/workspace/in.txt').read()))", timeout=20)
         session.stop()
     print(json.dumps({"status": result["status"], "stdout": result["stdout"]}))

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
-VERSION = "1"
+VERSION = "2"
 HEADER = struct.Struct("<IBI")
 BULK = 64 << 10
 WINDOW = 4 << 20
@@ -38,7 +38,7 @@ TYPES = {
     "KILL": 0x07, "CREDIT": 0x08, "ATTACH": 0x09, "ACK": 0x0A, "SWEEP": 0x0B, "LEASE": 0x0C,
     "SHUTDOWN": 0x0D, "STATUS": 0x0E, "FILE_READ": 0x10, "FILE_WRITE": 0x11, "WRITE_DATA": 0x12,
     "FILE_STAT": 0x13, "FILE_LIST": 0x14, "FILE_REMOVE": 0x15, "FILE_MKDIR": 0x16,
-    "FILE_RENAME": 0x17, "WELCOME": 0x40, "STDOUT": 0x41, "STDERR": 0x42, "DISPLAY": 0x43,
+    "FILE_RENAME": 0x17, "FILE_LINK": 0x18, "WELCOME": 0x40, "STDOUT": 0x41, "STDERR": 0x42, "DISPLAY": 0x43,
     "RESULT": 0x44, "ERROR": 0x45, "INPUT_REQUEST": 0x46, "LATE_STDOUT": 0x47,
     "LATE_STDERR": 0x48, "DROPPED": 0x49, "DATA": 0x4A, "REPORT": 0x4B, "END": 0x4F,
 }

@@ -389,6 +389,30 @@ TEST(credit_is_given_for_what_was_taken)
     control_detach_sink(l.control, &c.sink);
 }
 
+TEST(a_sink_that_holds_its_credit_gives_it_itself)
+{
+    char chunk[FRAME_BULK_MAX] = "x";
+    auto_link struct link l = {};
+    struct counter c = counter_make();
+    int64_t bytes;
+
+    link_open(&l);
+    c.sink.holds_credit = true;
+    control_attach_sink(l.control, &c.sink, 7);
+    for (size_t i = 0; i < FRAME_WINDOW / sizeof(chunk); i++)
+        peer_send(&l.peer, FRAME_DATA, 7, chunk, sizeof(chunk));
+    counter_await(&c, &c.frames, FRAME_WINDOW / sizeof(chunk));
+    assert_null(peer_take_within(&l.peer, FRAME_CREDIT, 50));
+    control_credit(l.control, &c.sink, 1000); /* not worth a frame */
+    assert_null(peer_take_within(&l.peer, FRAME_CREDIT, 50));
+    control_credit(l.control, &c.sink, FRAME_WINDOW / 4);
+    assert_int_eq(str_parse_int(peer_field(peer_take(&l.peer, FRAME_CREDIT), "bytes"), 1,
+                                FRAME_WINDOW, &bytes),
+                  0);
+    assert_int_eq(bytes, FRAME_WINDOW / 4 + 1000);
+    control_detach_sink(l.control, &c.sink);
+}
+
 TEST(a_large_frame_comes_whole_and_its_buffer_is_given_back)
 {
     size_t size = 40 * 1024 * 1024;

@@ -243,6 +243,26 @@ def test_rename(client, init):
     assert client.file("RENAME", "a", to="c").end["errno"] == "2"
 
 
+def test_link(client, init, outside):
+    for i, target in enumerate(["f", "../up", "/etc/shadow", str(outside / "secret"), "x" * 4000]):
+        assert client.file("LINK", f"l{i}", target=target).end["status"] == "ok"
+        assert os.readlink(init.workspace / f"l{i}") == target
+        assert client.file("STAT", f"l{i}").of("REPORT")[0]["target"] == target
+    listed = {entry["name"]: entry.get("target") for entry in client.file("LIST", ".").of("REPORT")}
+    assert listed["l2"] == "/etc/shadow" and len(listed) == 5
+    client.write("f", b"abc")
+    assert client.read_file("l0").raw("DATA") == b"abc"
+    # What is there stays: a link replaces nothing and is made nowhere else.
+    assert client.file("LINK", "f", target="x").end["errno"] == "17"
+    assert client.file("LINK", "l0", target="x").end["errno"] == "17"
+    assert client.file("LINK", "none/x", target="x").end["errno"] == "2"
+    assert client.file("LINK", "e", target="").end["errno"] == "2"
+    assert client.file("LINK", "long", target="x" * 5000).end["errno"] == "36"
+    assert client.file("LINK", "no-target").end["status"] == "error"
+    assert client.file("LINK", "/etc/x", target="x").end["errno"] in ("13", "30")
+    assert not any("target" in entry for entry in client.file("LIST", "/proc/1/fd").of("REPORT"))
+
+
 def test_remove(client, init):
     client.write("d/f", b"x", mkdirs=1)
     assert client.file("REMOVE", "d").end["errno"] == "39"

@@ -33,6 +33,24 @@ def test_import_half_fails(start):
     assert client.write("f", b"x" * 200_000)["status"] == "ok"
 
 
+@pytest.mark.parametrize("point", ["import-open", "import-rename"])
+def test_import_fails_and_leaves_nothing(start, point):
+    client = started(start, f"{point}:2:err=EIO")
+    assert client.write("f", b"old")["status"] == "ok"
+    end = client.write("f", b"new" * 50_000)
+    assert end["status"] == "error" and end["errno"] == "5"
+    assert [entry["name"] for entry in client.file("LIST", ".").of("REPORT")] == ["f"]
+    assert client.read_file("f").raw("DATA") == b"old"
+
+
+def test_export_open_fails(start):
+    client = started(start, "export-open:1:err=EMFILE")
+    client.write("f", b"x")
+    failed = client.read_file("f")
+    assert failed.end["errno"] == "24" and not failed.of("REPORT")
+    assert client.read_file("f").raw("DATA") == b"x"
+
+
 @pytest.mark.parametrize("point", ["first-output", "exec-done", "exec-send"])
 def test_slow_points_lose_nothing(start, point):
     client = started(start, f"{point}:sleep=300")
