@@ -39,9 +39,17 @@ BARE = {
 LOADED = {"python": ["python3", "-s", "-c", f"import sys; sys.path.insert(0, {KERNEL!r}); "
                      "import sandbox_kernel.kernel"]}
 
+HANDSHAKE = [
+    {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"}}},
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+]
+
 GOAL_BARE = 8
 GOAL_DOCKER = 30
 GOAL_COLD_FACTOR, GOAL_COLD_MS = 1.3, 20
+GOAL_MCP_FACTOR, GOAL_MCP_MS = 2, 0.3
 
 
 def timed(function, rounds, gap=0.0):
@@ -195,6 +203,65 @@ def bench(library, language):
     return holds
 
 
+class McpPipe:
+    """A client of `sandbox-agent mcp` that does nothing but write a line and read one."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([ROOT / "build/sandbox-agent", "mcp"],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, bufsize=0)
+        self.lines = os.fdopen(self.process.stdout.fileno(), "rb", closefd=False)
+        for message in HANDSHAKE:
+            self.write(message)
+        assert "result" in json.loads(self.lines.readline())
+
+    def write(self, message):
+        """Send one message."""
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+
+    def call(self, tool, **arguments):
+        """Call a tool; return its payload."""
+        self.write({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                    "params": {"name": tool, "arguments": arguments}})
+        return json.loads(self.lines.readline())["result"]["structuredContent"]
+
+    def close(self):
+        """End of input, and of the process."""
+        self.process.stdin.close()
+        self.process.wait(30)
+
+
+def measure_mcp(library):
+    """Print the rows of one cell by tools/call through stdio and by the C API, in turns."""
+    print(f"mcp{'':31}{'p50 ms':>9}{'p90':>9}{'p99':>9}")
+    session, pipe = library.create("python"), McpPipe()
+    other = pipe.call("create_session", language="python")["session_id"]
+
+    def through_api():
+        assert session.execute("1+1")["success"]
+
+    def through_mcp():
+        assert pipe.call("execute_code", session_id=other, code="1+1")["success"]
+
+    times = {through_api: [], through_mcp: []}
+    for _ in range(20):
+        for function in times:
+            function()
+    for _ in range(300):
+        for function, taken in times.items():
+            taken += timed(function, 1)
+    api_ms = show("C API: cell 1+1", times[through_api])
+    mcp_ms = show("tools/call on stdio: cell 1+1", times[through_mcp])
+    pipe.close()
+    session.stop()
+    bound = GOAL_MCP_FACTOR * api_ms + GOAL_MCP_MS
+    holds = mcp_ms <= bound
+    print(f"  tools/call {mcp_ms:.2f} ms, C API {api_ms:.2f} ms"
+          f" (goal <= {GOAL_MCP_FACTOR} x {api_ms:.2f} + {GOAL_MCP_MS} = {bound:.2f})"
+          f" {'ok' if holds else 'MISSED'}")
+    return holds
+
+
 def with_kernels_bound():
     """Bind kernels and /dev into read-only views of the images, in a mount namespace of our own."""
     if os.environ.get("BENCH_BOUND"):
@@ -227,6 +294,8 @@ def main():
     with_kernels_bound()
     with docker_engine(), sa.Library(no_build=1) as library:
         results = [bench(library, language) for language in languages]
+        if "python" in languages and rootfs("python") is not None:
+            results.append(measure_mcp(library))
     sys.exit(0 if all(results) else 1)
 
 
