@@ -263,6 +263,59 @@ SA_API int sa_file_list(struct sa *sa, const char *id, const char *path, char **
 /* Removes a file, or a directory with all in it. */
 SA_API int sa_file_remove(struct sa *sa, const char *id, const char *path, struct sa_error *reterr);
 
+/* ---- files and folders as streams: from the host, between sessions, and out ---- */
+
+enum sa_source_kind {
+    SA_HOST = 0,    /* a file or folder of the host, by an absolute path */
+    SA_SESSION = 1, /* one that another session has exported */
+    SA_CONTENT = 2  /* bytes */
+};
+
+struct sa_import_options {
+    size_t size;            /* sizeof(struct sa_import_options) */
+    int kind;               /* enum sa_source_kind */
+    const char *path;       /* of the host, or in the other session */
+    const char *session_id; /* SA_SESSION */
+    const void *content;    /* SA_CONTENT */
+    size_t len;
+    int extract; /* the source is a tar or zip archive, and its content is what is wanted */
+    const char *destination; /* NULL: the source's own name; with a slash at the end: into it */
+};
+
+/*
+ * Copies a file, a folder or an archive's content into a session, and gives a JSON object
+ * {"destination","size","files"}. A file appears whole or not at all, and so does a folder that was
+ * not there; one that was there is merged into, file by file. Links in a folder stay links when
+ * they lead to something in it; else, as for devices, pipes and sockets, the whole copy is refused.
+ * Modes become 0644 or 0755. sa_free() the text.
+ */
+SA_API int sa_import(struct sa *sa, const char *id, const struct sa_import_options *options,
+                     char **ret_json, struct sa_error *reterr);
+
+/*
+ * Registers a file or folder below /workspace, and all that is or will be in it, for downloads and
+ * other sessions, until the session ends. A JSON object {"path" (absolute), "type" ("file", "dir"),
+ * "size"}; sa_free() the text.
+ */
+SA_API int sa_export(struct sa *sa, const char *id, const char *path, char **ret_json,
+                     struct sa_error *reterr);
+
+enum sa_download_format {
+    SA_DOWNLOAD_AUTO = 0, /* a file as it is, a folder as .tar.gz */
+    SA_DOWNLOAD_TAR_GZ = 1,
+    SA_DOWNLOAD_ZIP = 2
+};
+
+/* Takes the next bytes; a number other than 0 stops the download with SA_CANCELLED. */
+typedef int sa_download_fn(void *user, const void *data, size_t len);
+
+/*
+ * Hands what was exported to `fn`, piece by piece, on the calling thread. SA_DENIED when neither
+ * the path nor a folder above it was exported. After a failure what was handed over is not whole.
+ */
+SA_API int sa_download(struct sa *sa, const char *id, const char *path, int format,
+                       sa_download_fn *fn, void *user, struct sa_error *reterr);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,12 +3,12 @@
  * Files of a session. Everything goes through init, which opens paths as the sandbox user inside
  * the sandbox's root: no path of the guest is ever walked on the host.
  */
-#include "session/session-internal.h"
+#include "session/transfer-internal.h"
 
 #include "base/clock.h"
 #include "base/str.h"
 
-enum { FILE_MS = 300000 };
+#include <errno.h>
 
 static int path_payload(struct buf *b, const char *path, struct error *reterr)
 {
@@ -19,12 +19,8 @@ static int path_payload(struct buf *b, const char *path, struct error *reterr)
                : 0;
 }
 
-/*
- * The start of every file call: a live session, referenced and held from being collected until
- * call_end(), and a payload that names the path.
- */
-static int call_begin(struct session_manager *m, const struct session_path *at,
-                      struct session **ret, struct buf *payload, struct error *reterr)
+int file_call_begin(struct session_manager *m, const struct session_path *at, struct session **ret,
+                    struct buf *payload, struct error *reterr)
 {
     struct session *s = session_find(m, at->id, at->owner, reterr);
     int r;
@@ -41,16 +37,31 @@ static int call_begin(struct session_manager *m, const struct session_path *at,
     return path_payload(payload, at->path, reterr);
 }
 
-static void call_end(struct session *s)
+void file_call_end(struct session *s)
 {
     session_call_end(s);
     session_unref(s);
 }
 
-DEFINE_CLEANUP(struct session *, call_end)
-#define auto_call __attribute__((cleanup(call_end_cleanup)))
+DEFINE_CLEANUP(struct session *, file_call_end)
+#define auto_call __attribute__((cleanup(file_call_end_cleanup)))
 
-static void info_parse(const struct frame *f, struct session_file_info *ret, char **ret_name)
+int file_explain(const struct session *s, struct error *reterr)
+{
+    struct error why;
+
+    if (!reterr || reterr->code != ERR_DISK)
+        return reterr ? -(int)reterr->code : -ERR_SYSTEM;
+    why = *reterr;
+    error_set(reterr, ERR_DISK,
+              "%.280s (/workspace and /tmp have %llu MiB each, by CONTAINER_TMPFS_SIZE)", why.text,
+              (unsigned long long)(s->tmpfs_bytes / MIB));
+    reterr->sys = why.sys;
+    return -ERR_DISK;
+}
+
+void file_info_parse(const struct frame *f, struct session_file_info *ret,
+                     struct file_strings *ret_strings)
 {
     struct fields fields = {.data = f->payload, .len = f->len};
     auto_free char *type = NULL, *mode = NULL;
@@ -64,14 +75,19 @@ static void info_parse(const struct frame *f, struct session_file_info *ret, cha
                     : str_eq(type, "dir")  ? 'd'
                     : str_eq(type, "link") ? 'l'
                                            : 'o';
-    if (fields_get_int(&fields, "size", 0, &n, NULL) == 0)
+    if (fields_get_int(&fields, "size", 0, &n, NULL) == 0 && n > 0)
         ret->size = (uint64_t)n;
     if (fields_get_int(&fields, "mtime_ms", 0, &n, NULL) == 0)
         ret->mtime_ms = n;
     if (fields_get_str(&fields, "mode", &mode, NULL) == 0)
         ret->mode = (unsigned)strtoul(mode, NULL, 8);
-    if (ret_name && fields_get_str(&fields, "name", ret_name, NULL) < 0)
-        *ret_name = NULL;
+    if (!ret_strings)
+        return;
+    if (fields_get_str(&fields, "name", &ret_strings->name, NULL) < 0)
+        ret_strings->name = NULL;
+    if (fields_get_str(&fields, "target", &ret_strings->target, NULL) < 0)
+        ret_strings->target = NULL;
+    ret->target = ret_strings->target;
 }
 
 /* ---- reading ---- */
@@ -111,7 +127,7 @@ int session_file_read(struct session_manager *m, const struct session_path *at, 
     auto_buf struct buf payload;
     int r;
 
-    if ((r = call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     r = simple_call(s, FRAME_FILE_READ, &payload, read_frame, &reader, reterr);
     if (reader.full)
@@ -150,18 +166,19 @@ int session_file_write(struct session_manager *m, const struct session_path *at,
     auto_buf struct buf payload;
     int r;
 
-    if ((r = call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     if (fields_add_int(&payload, "size", (int64_t)len) < 0 ||
         fields_add_int(&payload, "mkdirs", 1) < 0)
         return error_no_memory(reterr);
-    return control_call(s->sandbox->control,
-                        &(struct control_request){.type = FRAME_FILE_WRITE,
-                                                  .payload = &payload,
-                                                  .feed = write_feed,
-                                                  .user = &writer,
-                                                  .deadline = clock_deadline(FILE_MS)},
-                        reterr);
+    r = control_call(s->sandbox->control,
+                     &(struct control_request){.type = FRAME_FILE_WRITE,
+                                               .payload = &payload,
+                                               .feed = write_feed,
+                                               .user = &writer,
+                                               .deadline = clock_deadline(FILE_MS)},
+                     reterr);
+    return r < 0 ? file_explain(s, reterr) : 0;
 }
 
 /* ---- looking and removing ---- */
@@ -169,7 +186,7 @@ int session_file_write(struct session_manager *m, const struct session_path *at,
 static bool stat_frame(void *user, const struct frame *f)
 {
     if (f->type == FRAME_REPORT)
-        info_parse(f, user, NULL);
+        file_info_parse(f, user, NULL);
     return true;
 }
 
@@ -181,7 +198,7 @@ int session_file_stat(struct session_manager *m, const struct session_path *at,
     int r;
 
     *ret = (struct session_file_info){.type = 'o'};
-    if ((r = call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     return simple_call(s, FRAME_FILE_STAT, &payload, stat_frame, ret, reterr);
 }
@@ -194,14 +211,16 @@ struct file_lister {
 static bool list_frame(void *user, const struct frame *f)
 {
     struct file_lister *lister = user;
+    struct file_strings strings = {};
     struct session_file_info info;
-    auto_free char *name = NULL;
 
     if (f->type != FRAME_REPORT)
         return true;
-    info_parse(f, &info, &name);
-    if (name)
-        lister->each(lister->user, name, &info);
+    file_info_parse(f, &info, &strings);
+    if (strings.name)
+        lister->each(lister->user, strings.name, &info);
+    free(strings.name);
+    free(strings.target);
     return true;
 }
 
@@ -213,7 +232,7 @@ int session_file_list(struct session_manager *m, const struct session_path *at,
     auto_buf struct buf payload;
     int r;
 
-    if ((r = call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     return simple_call(s, FRAME_FILE_LIST, &payload, list_frame, &lister, reterr);
 }
@@ -225,9 +244,73 @@ int session_file_remove(struct session_manager *m, const struct session_path *at
     auto_buf struct buf payload;
     int r;
 
-    if ((r = call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     if (fields_add_int(&payload, "recursive", recursive) < 0)
         return error_no_memory(reterr);
     return simple_call(s, FRAME_FILE_REMOVE, &payload, NULL, NULL, reterr);
+}
+
+/* ---- for trees ---- */
+
+/* A call with one more field than the path, which may be absent. */
+static int changing_call(struct session_manager *m, const struct session_path *at, uint8_t type,
+                         const char *const field[2], struct error *reterr)
+{
+    auto_call struct session *s = NULL;
+    auto_buf struct buf payload;
+    int r;
+
+    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
+        return r;
+    if (field[0] && fields_add_str(&payload, field[0], field[1]) < 0)
+        return error_set(reterr, ERR_INVALID, "the path is too long");
+    r = simple_call(s, type, &payload, NULL, NULL, reterr);
+    return r < 0 ? file_explain(s, reterr) : 0;
+}
+
+int session_file_mkdir(struct session_manager *m, const struct session_path *at,
+                       struct error *reterr)
+{
+    return changing_call(m, at, FRAME_FILE_MKDIR, (const char *const[]){NULL, NULL}, reterr);
+}
+
+int session_file_rename(struct session_manager *m, const struct session_path *at, const char *to,
+                        struct error *reterr)
+{
+    return changing_call(m, at, FRAME_FILE_RENAME, (const char *const[]){"to", to}, reterr);
+}
+
+int session_file_link(struct session_manager *m, const struct session_path *at, const char *target,
+                      struct error *reterr)
+{
+    return changing_call(m, at, FRAME_FILE_LINK, (const char *const[]){"target", target}, reterr);
+}
+
+/* A read of nothing: init opens it, and tells a folder from what is neither that nor a file. */
+int session_file_look(struct session_manager *m, const struct session_path *at,
+                      struct session_file_info *ret, struct error *reterr)
+{
+    auto_call struct session *s = NULL;
+    struct session_file_info info = {.type = 'o'};
+    auto_buf struct buf payload;
+    struct error why;
+    int r;
+
+    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
+        return r;
+    if (fields_add_int(&payload, "length", 0) < 0)
+        return error_no_memory(reterr);
+    r = simple_call(s, FRAME_FILE_READ, &payload, stat_frame, &info, &why);
+    if (r < 0 && why.sys == EISDIR) {
+        info.type = 'd';
+    } else if (r < 0 && (why.sys == EINVAL || why.sys == ENXIO)) {
+        return error_set(reterr, ERR_INVALID, "'%.200s' is neither a file nor a folder", at->path);
+    } else if (r < 0) {
+        if (reterr)
+            *reterr = why;
+        return r;
+    }
+    *ret = info;
+    return 0;
 }

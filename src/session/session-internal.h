@@ -43,6 +43,13 @@ struct run {
     char message[400];
 };
 
+/* A path that may be downloaded and imported elsewhere. */
+struct session_export {
+    char *path; /* normal */
+    char type;  /* as struct export_info */
+    uint64_t size;
+};
+
 struct session {
     unsigned refs;
     char id[ID_LEN + 1];
@@ -71,6 +78,8 @@ struct session {
     char death[32];       /* cause, when status is SESSION_DEAD */
     struct run **adopted;
     size_t adopted_count;
+    struct session_export *exports;
+    size_t export_count;
 
     pthread_mutex_t close_lock; /* held while the sandbox is ended; taken before `lock` */
     bool closed;

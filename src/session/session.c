@@ -67,6 +67,9 @@ void session_unref(struct session *s)
     if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL))
         return;
     sandbox_unref(s->sandbox);
+    for (size_t i = 0; i < s->export_count; i++)
+        free(s->exports[i].path);
+    free(s->exports);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->close_lock);
     free(s->adopted);

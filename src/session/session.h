@@ -132,6 +132,7 @@ struct session_file_info {
     uint64_t size;
     unsigned mode;
     int64_t mtime_ms;
+    const char *target; /* of a link in a listing, for the time of the call; else NULL */
 };
 
 int session_file_read(struct session_manager *m, const struct session_path *at, struct buf *ret,

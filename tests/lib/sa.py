@@ -68,6 +68,18 @@ class CEvent(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int), ("data", ctypes.c_void_p), ("len", ctypes.c_size_t)]
 
 
+class CImport(ctypes.Structure):
+    """struct sa_import_options."""
+
+    _fields_ = [("size", ctypes.c_size_t), ("kind", ctypes.c_int), ("path", ctypes.c_char_p),
+                ("session_id", ctypes.c_char_p), ("content", ctypes.c_char_p),
+                ("len", ctypes.c_size_t), ("extract", ctypes.c_int),
+                ("destination", ctypes.c_char_p)]
+
+
+DOWNLOAD_FN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
 class Error(Exception):
     """A call that failed: `code` is the number, `name` its word such as LIMIT, `sys` errno."""
 
@@ -223,6 +235,35 @@ class Session:
     def remove(self, path):
         """Remove a file or a directory."""
         self._call("sa_file_remove", _bytes(path))
+
+    def load(self, source=None, destination=None, *, session=None, content=None, extract=False):
+        """Import a path of the host, a path that another session exported, or bytes."""
+        content = _bytes(content)
+        kind = 2 if content is not None else 1 if session is not None else 0
+        options = CImport(
+            size=ctypes.sizeof(CImport), kind=kind, path=_bytes(source),
+            session_id=_bytes(getattr(session, "id", session)), content=content,
+            len=len(content or b""), extract=extract, destination=_bytes(destination))
+        return self._json("sa_import", ctypes.byref(options))
+
+    def export(self, path):
+        """Register a file or a folder; return what it is."""
+        return self._json("sa_export", _bytes(path))
+
+    def download(self, path, archive=None, into=None):
+        """Return what was exported; a folder as "tar.gz" or (archive="zip") "zip".
+
+        into: a function that is given each piece, and stops the download by returning True.
+        """
+        pieces = []
+
+        def take(_user, data, size):
+            piece = ctypes.string_at(data, size)
+            return int(bool(into(piece))) if into else pieces.append(piece) or 0
+
+        self._call("sa_download", _bytes(path), {None: 0, "tar.gz": 1, "zip": 2}[archive],
+                   DOWNLOAD_FN(take), None)
+        return b"".join(pieces)
 
     def info(self):
         """Return this session's entry of the list, or None."""
