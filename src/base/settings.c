@@ -30,6 +30,12 @@ static const struct setting_entry settings_table[] = {
            "/var/lib/sandbox-agent"),
     STRING("SANDBOX_IMAGE_DIR", image_dir, "", NULL,
            "images; empty: images/ in the state directory"),
+    STRING("STORAGE_DIR", storage_dir, "", NULL,
+           "uploaded files, a folder for each owner; empty: storage/ in the state directory, which "
+           "relative paths start from"),
+    STRING("IMPORT_ALLOWED_DIRS", import_allowed_dirs, "", NULL,
+           "folders of the host that agents may import from, besides their own one in STORAGE_DIR: "
+           "absolute, comma-separated"),
     BOOL("SANDBOX_ALLOW_DEGRADED", allow_degraded, "false",
          "start sandboxes although this host lacks a required kernel feature"),
     STRING("SANDBOX_LOG", log_level, "info", NULL, "error, warn, info or debug"),
@@ -320,6 +326,25 @@ int settings_default_state_dir(char *const *env, char *ret, size_t size, struct 
     return 0;
 }
 
+/* A directory that is not set, or not from the root on, is in the state directory. */
+static int directory_complete(struct settings *s, const char **dir, const char *fallback,
+                              struct error *reterr)
+{
+    const char *name = (*dir)[0] ? *dir : fallback;
+    char path[PATH_LEN];
+    int r;
+
+    if (!s->state_dir)
+        return error_no_memory(reterr);
+    if (name[0] == '/')
+        return 0;
+    name += str_starts(name, "./") ? strlen("./") : 0;
+    if ((r = path_join(path, sizeof(path), s->state_dir, name, reterr)) < 0)
+        return r;
+    *dir = arena_strdup(&s->arena, path);
+    return *dir ? 0 : error_no_memory(reterr);
+}
+
 static int directories_complete(struct settings *s, const struct settings_source *source,
                                 struct error *reterr)
 {
@@ -332,18 +357,11 @@ static int directories_complete(struct settings *s, const struct settings_source
             return r;
         s->state_dir = arena_strdup(&s->arena, path);
     }
-    if (s->state_dir && !s->image_dir[0]) {
-        r = path_join(path, sizeof(path), s->state_dir, "images", reterr);
-        if (r < 0)
-            return r;
-        s->image_dir = arena_strdup(&s->arena, path);
-    }
-    if (!s->state_dir || !s->image_dir)
-        return error_no_memory(reterr);
-    if (s->state_dir[0] != '/' || s->image_dir[0] != '/')
+    if (s->state_dir && (s->state_dir[0] != '/' || (s->image_dir[0] && s->image_dir[0] != '/')))
         return error_set(reterr, ERR_INVALID,
                          "SANDBOX_STATE_DIR and SANDBOX_IMAGE_DIR are absolute");
-    return 0;
+    r = directory_complete(s, &s->image_dir, "images", reterr);
+    return r < 0 ? r : directory_complete(s, &s->storage_dir, "storage", reterr);
 }
 
 int settings_load(struct settings *ret, const struct settings_source *source, struct error *reterr)

@@ -25,6 +25,8 @@ struct settings {
     const char *engine;
     const char *state_dir;
     const char *image_dir;
+    const char *storage_dir;
+    const char *import_allowed_dirs; /* a comma list */
     bool allow_degraded;
     const char *log_level;
     const char *log_format;

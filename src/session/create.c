@@ -189,6 +189,7 @@ static int dependencies_install(struct session *s, const struct session_options 
                                 struct error *reterr)
 {
     struct session_manager *m = s->manager;
+    auto_cleanup(text_keep_done) struct text_keep err;
     struct deps_job job = {
         .sandbox = s->sandbox,
         .runtime = s->runtime,
@@ -200,15 +201,19 @@ static int dependencies_install(struct session *s, const struct session_options 
         .deadline = clock_deadline(INSTALL_MS),
         .on_output = install_output,
         .on_output_user = m,
+        .err = &err,
     };
     int r;
 
+    text_keep_init(&err, (size_t)m->settings->max_stderr_chars);
     if (!o->dependency_count)
         return 0;
     if (!m->settings->network_enabled)
         return error_set(reterr, ERR_INVALID,
                          "dependencies need a network, and CONTAINER_NETWORK_ENABLED is false");
     r = deps_install(&job, reterr);
+    if (o->installer_stderr)
+        text_keep_format(&err, o->installer_stderr);
     if (r < 0 || s->network != JOB_NETWORK_NONE)
         return r;
     return m->engine->ops->seal(m->engine, s->sandbox, reterr);
@@ -286,6 +291,29 @@ static int network_choose(const struct settings *settings, int wanted, enum job_
     return 0;
 }
 
+/* For a caller who may ask for less than the operator allows, but not for more. */
+static int limits_compare(const struct settings *settings, const struct session_options *o,
+                          struct error *reterr)
+{
+    if (o->memory_bytes > settings->memory_limit)
+        return error_set(reterr, ERR_INVALID,
+                         "memory_limit is above CONTAINER_MEMORY_LIMIT, which is %llu MiB",
+                         (unsigned long long)(settings->memory_limit / MIB));
+    if (o->tmpfs_bytes > settings->tmpfs_size)
+        return error_set(reterr, ERR_INVALID,
+                         "tmpfs_size is above CONTAINER_TMPFS_SIZE, which is %llu MiB",
+                         (unsigned long long)(settings->tmpfs_size / MIB));
+    if (settings->cpu_quota && o->cpu_quota > settings->cpu_quota)
+        return error_set(reterr, ERR_INVALID,
+                         "cpu_quota is above CONTAINER_CPU_QUOTA, which is %lld",
+                         (long long)settings->cpu_quota);
+    if (o->pids > settings->pids_limit)
+        return error_set(reterr, ERR_INVALID,
+                         "pids_limit is above CONTAINER_PIDS_LIMIT, which is %lld",
+                         (long long)settings->pids_limit);
+    return 0;
+}
+
 static int limits_choose(struct session *s, const struct session_options *o, struct error *reterr)
 {
     const struct settings *settings = s->manager->settings;
@@ -301,7 +329,7 @@ static int limits_choose(struct session *s, const struct session_options *o, str
         return error_set(reterr, ERR_INVALID, "the CPU quota is not from 1000 to 100000000");
     if (o->pids && (o->pids < 8 || o->pids > 1000000))
         return error_set(reterr, ERR_INVALID, "the limit of processes is not from 8 to 1000000");
-    return 0;
+    return o->lowers_limits ? limits_compare(settings, o, reterr) : 0;
 }
 
 /* It stands in the list of sessions, which is JSON. */
@@ -388,6 +416,8 @@ int session_create(struct session_manager *m, const struct session_options *o,
     if (r == 0)
         r = manager_reserve(m, s, reterr);
     if (r == 0) {
+        if (o->on_id)
+            o->on_id(o->on_id_user, s->id);
         r = session_bring_up(s, o, reterr);
         if (r < 0) {
             r = bring_up_failed(s, r, reterr);

@@ -137,6 +137,8 @@ static bool output_collect(void *user, const struct frame *f)
 
     if (f->type != FRAME_STDOUT && f->type != FRAME_STDERR)
         return true;
+    if (f->type == FRAME_STDERR && o->job->err)
+        text_keep_feed(o->job->err, data, len);
     if (o->job->on_output)
         o->job->on_output(o->job->on_output_user, data, len);
     if (len > TAIL_BYTES) {

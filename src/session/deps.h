@@ -6,6 +6,7 @@
 #pragma once
 
 #include "session/session.h"
+#include "session/text.h"
 
 /*
  * Checks names and versions before anything starts: ERR_INVALID names the first bad one.
@@ -29,5 +30,6 @@ struct deps_job {
     int64_t deadline;
     void (*on_output)(void *user, const char *data, size_t len);
     void *on_output_user;
+    struct text_keep *err; /* is fed what they write to stderr; or NULL */
 };
 int deps_install(const struct deps_job *job, struct error *reterr) must_check;

@@ -61,6 +61,13 @@ struct session_options {
     const struct session_dependency *dependencies;
     size_t dependency_count;
     const char *const *env; /* NAME=value, NULL-terminated; or NULL */
+
+    bool lowers_limits; /* those given above are refused when they are above the settings' */
+
+    /* Told of the id as soon as the session has its place: session_stop() ends the making. */
+    void (*on_id)(void *user, const char *id);
+    void *on_id_user;
+    struct buf *installer_stderr; /* appended what the installers wrote there; or NULL */
 };
 
 struct session_info {

@@ -44,9 +44,8 @@ struct tool_entry {
     bool read_only, destructive, idempotent, open_world; /* MCP's hints */
 
     /*
-     * `arguments` were checked and coerced by the schema. Appends the payload, a JSON object with
-     * "success" except where the contract says otherwise; or fails, and the caller makes the
-     * payload from the error.
+     * `arguments` were checked and converted by the schema. Appends the payload, a JSON object
+     * whose first member is "success"; or fails, and the caller makes the payload from the error.
      */
     int (*run)(struct tool_call *call, yyjson_val *arguments, struct buf *ret,
                struct error *reterr);
@@ -75,6 +74,13 @@ bool tool_call_is_cancelled(struct tool_call *call);
 /* Gives the running cell the line that it waits for; NULL: there is no answer. From any thread. */
 int tool_call_input(struct tool_call *call, const char *line, size_t len,
                     struct error *reterr) must_check;
+
+/*
+ * What an owner may import from: its own folder in STORAGE_DIR and IMPORT_ALLOWED_DIRS. ERR_INVALID
+ * names the setting. The arena owns the result.
+ */
+int tool_roots(const struct settings *settings, const char *owner, struct arena *arena,
+               struct import_roots *ret, struct error *reterr) must_check;
 
 DEFINE_CLEANUP(struct tool_call *, tool_call_free)
 #define auto_tool_call __attribute__((cleanup(tool_call_free_cleanup)))
