@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Records of every kind, and what the parser does not take. */
 #include "wire/record.h"
 
 #include "tests/lib/test.h"

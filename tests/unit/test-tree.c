@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* tree_check() and the guard in front of a sink. */
 #include "session/tree.h"
 
 #include "session/transfer.h"
