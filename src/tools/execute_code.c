@@ -71,7 +71,7 @@ const struct tool_entry tool_execute_code = {
                     "type": {"type": "string", "description": "A MIME type."},
                     "data": {"description": "Base64 for binary types, else text or JSON."}
                 },
-                "required": ["type", "data"]
+                "required": ["type"]
             }
         },
         "late_output": {

@@ -40,7 +40,8 @@ int tool_run(struct tool_call *call, const char *session_id, const struct run_op
     int n;
 
     o.size = sizeof(o);
-    o.stdin_answers = call->observer.event && call->observer.answers_input;
+    /* A command does not tell that it reads, so nobody could be asked. */
+    o.stdin_answers = o.kind == RUN_CODE && call->observer.event && call->observer.answers_input;
     n = run_open(context->manager, session_id, context->owner, &o, &run, reterr);
     if (n < 0)
         return n;
