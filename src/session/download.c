@@ -39,10 +39,42 @@ static const struct format {
 
 /* ---- archives ---- */
 
+static int archive_push(struct session_download *d, struct error *reterr)
+{
+    const struct session_path at = {d->id, d->owner, d->path};
+    auto_session_reader struct session_reader *r = NULL;
+    struct session_file_info info;
+    int n;
+
+    if (d->is_dir)
+        return session_walk_push(d->manager, &at, &d->packer->sink, reterr);
+    n = session_reader_open(d->manager, &at, &info, &r, reterr);
+    return n < 0 ? n : session_reader_push(r, &info, place_name(d->path), &d->packer->sink, reterr);
+}
+
+static void *pusher_main(void *arg)
+{
+    struct session_download *d = arg;
+    struct error why;
+    int r = archive_push(d, &why);
+
+    if (r == 0)
+        r = archive_packer_finish(d->packer, &why);
+    if (r < 0)
+        archive_packer_fail(d->packer, &why);
+    return NULL;
+}
+
 static int archive_open(struct session_download *d, enum download_format format,
                         struct error *reterr)
 {
-    return error_set(reterr, ERR_UNAVAILABLE, "folders cannot be packed yet");
+    int r = archive_packer_new(formats[format].archive, &d->packer, reterr);
+
+    if (r < 0)
+        return r;
+    r = pthread_create(&d->pusher, NULL, pusher_main, d);
+    d->pushing = r == 0;
+    return r ? error_sys(reterr, r, "cannot start a thread") : 0;
 }
 
 /* ---- opening ---- */
@@ -135,13 +167,20 @@ int session_download_open(struct session_manager *m, const struct session_path *
 ssize_t session_download_read(struct session_download *d, void *data, size_t len,
                               struct error *reterr)
 {
-    return session_reader_read(d->reader, data, len, reterr);
+    return d->reader ? session_reader_read(d->reader, data, len, reterr)
+                     : archive_packer_read(d->packer, data, len, reterr);
 }
 
 void session_download_close(struct session_download *d)
 {
     if (!d)
         return;
+    if (d->pushing) {
+        archive_packer_cancel(d->packer);
+        pthread_join(d->pusher, NULL);
+    }
+    if (d->packer)
+        archive_packer_free(d->packer);
     session_reader_close(d->reader);
     free(d->owner);
     free(d);

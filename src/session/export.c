@@ -6,7 +6,6 @@
 #include "session/transfer-internal.h"
 
 #include "base/str.h"
-#include "session/manager-internal.h"
 
 #include <stdio.h>
 

@@ -6,9 +6,12 @@
  */
 #include "session/transfer-internal.h"
 
+#include "base/fd.h"
 #include "base/str.h"
-#include "session/manager-internal.h"
+#include "session/archive.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 
 #define WORKSPACE "/workspace"
@@ -213,9 +216,37 @@ static int file_import(struct source *s, const struct session_path *to, struct e
 
 /* ---- a tree ---- */
 
+static int spool_put(void *user, const void *data, size_t len, struct error *reterr)
+{
+    return fd_write_full(*(int *)user, data, len, reterr);
+}
+
+/* An archive is looked at more than once, so a copy is: what changes meanwhile changes nothing. */
+static int spool_make(struct source *s, struct error *reterr)
+{
+    const char *dir = manager_settings(s->manager)->state_dir;
+    auto_fd int fd = -1;
+    int r;
+
+    if (s->size > ARCHIVE_BYTES_MAX)
+        return error_set(reterr, ERR_LIMIT, "the archive has %llu bytes, the limit is %llu",
+                         (unsigned long long)s->size, ARCHIVE_BYTES_MAX);
+    fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_sys(reterr, errno, "cannot keep a copy of the archive");
+    r = source_pump(s, spool_put, &fd, reterr);
+    if (r < 0)
+        return r;
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return error_sys(reterr, errno, "cannot read the copy of the archive");
+    return TAKE_FD(fd);
+}
+
 static int extract(struct source *s, struct tree_sink *sink, struct error *reterr)
 {
-    return error_set(reterr, ERR_UNAVAILABLE, "archives cannot be unpacked yet");
+    auto_fd int fd = spool_make(s, reterr);
+
+    return fd < 0 ? fd : archive_extract(fd, sink, reterr);
 }
 
 static int tree_pump(struct source *s, struct session_sink *sink, struct error *reterr)
