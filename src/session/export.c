@@ -61,14 +61,6 @@ static int export_put(struct session *s, const struct export_info *info, struct 
 
 /* ---- exporting ---- */
 
-static int size_add(void *user, const char *rel, const struct session_file_info *info,
-                    struct error *reterr)
-{
-    if (info->type == 'f')
-        *(uint64_t *)user += info->size;
-    return 0;
-}
-
 static int export_look(struct session_manager *m, const struct session_path *at,
                        struct export_info *ret, struct error *reterr)
 {
@@ -85,7 +77,7 @@ static int export_look(struct session_manager *m, const struct session_path *at,
         return r;
     ret->type = info.type;
     if (info.type == 'd')
-        return session_walk(m, &place, size_add, &ret->size, reterr);
+        return session_walk_size(m, &place, &ret->size, reterr);
     ret->size = info.size;
     return place_is_folder(at->path)
                ? error_set(reterr, ERR_INVALID, "'%.200s' is no folder", at->path)

@@ -169,6 +169,21 @@ int session_walk(struct session_manager *m, const struct session_path *at, sessi
     return r;
 }
 
+static int size_add(void *user, const char *rel, const struct session_file_info *info,
+                    struct error *reterr)
+{
+    if (info->type == 'f')
+        *(uint64_t *)user += MIN(info->size, (uint64_t)INT64_MAX / TREE_ENTRIES_MAX);
+    return 0;
+}
+
+int session_walk_size(struct session_manager *m, const struct session_path *at, uint64_t *ret,
+                      struct error *reterr)
+{
+    *ret = 0;
+    return session_walk(m, at, size_add, ret, reterr);
+}
+
 /* ---- into a sink ---- */
 
 struct pusher {
@@ -238,10 +253,16 @@ static int entry_push(void *user, const char *rel, const struct session_file_inf
     return error_set(reterr, ERR_INVALID, "'%s' is neither a file, a folder nor a link", shown);
 }
 
+/* The size is asked for first: gigabytes that are to be refused are not moved before. */
 int session_walk_push(struct session_manager *m, const struct session_path *at,
                       struct tree_sink *sink, struct error *reterr)
 {
     struct pusher p = {.manager = m, .top = at, .sink = sink};
+    uint64_t size;
+    int r = session_walk_size(m, at, &size, reterr);
 
-    return session_walk(m, at, entry_push, &p, reterr);
+    if (r == 0 && size > TREE_BYTES_MAX)
+        r = error_set(reterr, ERR_LIMIT, "'%.200s' holds %llu bytes, the limit is %llu", at->path,
+                      (unsigned long long)size, TREE_BYTES_MAX);
+    return r < 0 ? r : session_walk(m, at, entry_push, &p, reterr);
 }

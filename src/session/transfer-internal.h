@@ -97,6 +97,10 @@ typedef int session_walk_fn(void *user, const char *rel, const struct session_fi
 int session_walk(struct session_manager *m, const struct session_path *at, session_walk_fn *visit,
                  void *user, struct error *reterr) must_check;
 
+/* The bytes of all files below a folder. */
+int session_walk_size(struct session_manager *m, const struct session_path *at, uint64_t *ret,
+                      struct error *reterr) must_check;
+
 /* Pushes a folder's content. */
 int session_walk_push(struct session_manager *m, const struct session_path *at,
                       struct tree_sink *sink, struct error *reterr) must_check;

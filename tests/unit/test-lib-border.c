@@ -12,8 +12,14 @@
 static struct sa *const sa = (struct sa *)1;
 static struct sa_run *const run = (struct sa_run *)1;
 
+static int take_nothing(void *user, const void *data, size_t len)
+{
+    return 0;
+}
+
 TEST(what_is_missing_is_refused)
 {
+    struct sa_import_options import = {.size = sizeof(import)};
     const struct sa_event *event;
     struct sa_run *opened;
     struct sa_error err;
@@ -48,6 +54,16 @@ TEST(what_is_missing_is_refused)
     assert_int_eq(sa_file_write(sa, ID, "x", NULL, 5, &err), -SA_INVALID);
     assert_int_eq(sa_file_list(sa, NULL, "x", &json, &err), -SA_INVALID);
     assert_int_eq(sa_file_remove(sa, ID, NULL, &err), -SA_INVALID);
+    assert_int_eq(sa_import(sa, ID, NULL, &json, &err), -SA_INVALID);
+    assert_int_eq(sa_import(sa, ID, &import, NULL, &err), -SA_INVALID);
+    assert_int_eq(sa_import(sa, ID, &import, &json, &err), -SA_INVALID); /* without a source */
+    import.kind = 7;
+    assert_int_eq(sa_import(sa, ID, &import, &json, &err), -SA_INVALID);
+    assert_str_has(err.text, "7");
+    assert_int_eq(sa_export(sa, ID, NULL, &json, &err), -SA_INVALID);
+    assert_int_eq(sa_export(NULL, ID, "x", &json, &err), -SA_INVALID);
+    assert_int_eq(sa_download(sa, ID, "x", 0, NULL, NULL, &err), -SA_INVALID);
+    assert_int_eq(sa_download(sa, ID, "x", 9, take_nothing, NULL, &err), -SA_INVALID);
     /* Nobody has to want the reason. */
     assert_int_eq(sa_session_stop(NULL, NULL, NULL), -SA_INVALID);
 }
