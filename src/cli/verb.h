@@ -42,7 +42,7 @@ struct verb_entry {
     verb_fn *run;
 };
 
-extern const struct verb_entry verb_run, verb_image, verb_doctor, verb_ps, verb_stop;
+extern const struct verb_entry verb_run, verb_mcp, verb_image, verb_doctor, verb_ps, verb_stop;
 
 /* Exit statuses that are not in the error table. */
 enum { EXIT_CELL_FAILED = 1, EXIT_USAGE = 2, EXIT_HOST = 3, EXIT_TIMEOUT = 124 };

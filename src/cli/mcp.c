@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verb `mcp`: sandboxes for an agent's client. Nothing but messages goes to stdout, so what the
+ * process would print there by accident goes to stderr: the real stdout is a descriptor that only
+ * the transport knows.
+ */
+#include "cli/verb.h"
+
+#include "base/fd.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "cli/mcp_config.h"
+#include "mcp/mcp.h"
+#include "session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static const struct option_entry mcp_options_table[] = {
+    {"keep-sessions", 0, NULL,
+     "leave the sessions to their lease at the end; the next start has them"},
+    {"no-build", 0, NULL, "a missing image is an error"},
+    {"allow-degraded", 0, NULL, "start where this host lacks a protection"},
+    {"print-config", 0, "CLIENT", "print what to paste: claude, claude-code, cursor or vscode"},
+    {"conformance-fixture", 0, NULL, "add what the official conformance suite calls (for tests)"},
+    {},
+};
+
+struct door {
+    struct settings settings;
+    char thread[ID_LEN + 5]; /* a UUID */
+    struct session_manager *manager;
+    struct mcp_server *server;
+    int stop_fd;
+    pthread_t signals;
+};
+
+/* ---- whose sessions ---- */
+
+static bool uuid_check(const char *s)
+{
+    return str_check_chars(s, "0123456789abcdef-", 36) && strlen(s) == 36;
+}
+
+/* A random UUID, version 4 (RFC 9562). */
+static int uuid_new(char ret[37], struct error *reterr)
+{
+    char id[ID_LEN + 1];
+    int r = id_new(id, reterr);
+
+    if (r < 0)
+        return r;
+    id[12] = '4';
+    id[16] = "89ab"[(unsigned char)id[16] & 3];
+    snprintf(ret, 37, "%.8s-%.4s-%.4s-%.4s-%.12s", id, id + 8, id + 12, id + 16, id + 20);
+    return 0;
+}
+
+static int thread_read(int dir, char ret[37])
+{
+    auto_free char *text = NULL;
+    auto_json yyjson_doc *doc = NULL;
+    size_t len;
+    const char *id;
+
+    if (fd_read_file(dir, "mcp-thread.json", 4096, &text, &len, NULL) < 0 ||
+        json_parse(text, len, &doc, NULL) < 0)
+        return -1;
+    id = json_get_str(yyjson_doc_get_root(doc), "thread_id", "");
+    return uuid_check(id) ? str_copy(ret, 37, id) : -1;
+}
+
+/* The conversation lives on in the state directory of the user, so that a client that is started
+ * again has the same sessions and files. */
+static int thread_load(struct door *d, struct error *reterr)
+{
+    char state[PATH_LEN], text[80];
+    auto_fd int dir = -1;
+    int len, r = settings_default_state_dir(environ, state, sizeof(state), reterr);
+
+    if (r < 0 || (r = path_make_dirs(state, 0700, reterr)) < 0)
+        return r;
+    dir = path_open_dir(AT_FDCWD, state, reterr);
+    if (dir < 0)
+        return dir;
+    if (thread_read(dir, d->thread) == 0)
+        return 0;
+    if ((r = uuid_new(d->thread, reterr)) < 0)
+        return r;
+    len = snprintf(text, sizeof(text), "{\"thread_id\": \"%s\"}\n", d->thread);
+    return fd_write_file_atomic(dir, "mcp-thread.json", text, (size_t)len, reterr);
+}
+
+/* ---- signals ---- */
+
+static void signal_set_fill(sigset_t *ret)
+{
+    sigemptyset(ret);
+    sigaddset(ret, SIGINT);
+    sigaddset(ret, SIGTERM);
+    sigaddset(ret, SIGHUP);
+    sigaddset(ret, SIGUSR1); /* ends the thread that waits for them */
+}
+
+static void *signal_main(void *arg)
+{
+    struct door *d = arg;
+    uint64_t one = 1;
+    sigset_t set;
+    int sig;
+
+    signal_set_fill(&set);
+    while (sigwait(&set, &sig) == 0 && sig != SIGUSR1) {
+        if (fd_write_full(d->stop_fd, &one, sizeof(one), NULL) < 0)
+            _exit(EXIT_HOST);
+    }
+    return NULL;
+}
+
+static int signals_take(struct door *d, struct error *reterr)
+{
+    int e;
+
+    d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (d->stop_fd < 0)
+        return error_sys(reterr, errno, "cannot make an event descriptor");
+    e = pthread_create(&d->signals, NULL, signal_main, d);
+    return e ? error_sys(reterr, e, "cannot start a thread") : 0;
+}
+
+/* ---- serving ---- */
+
+static void on_progress(void *user, const char *text)
+{
+    struct door *d = user;
+
+    log_info("%s", text);
+    if (d->server)
+        mcp_server_progress(d->server, text);
+}
+
+static int serve(struct door *d, const struct verb_args *args, int out, struct error *reterr)
+{
+    int r = mcp_server_new(
+        &(struct mcp_server_options){.size = sizeof(struct mcp_server_options),
+                                     .settings = &d->settings,
+                                     .manager = d->manager,
+                                     .owner = d->thread,
+                                     .conformance_fixture = verb_flag(args, "conformance-fixture")},
+        &d->server, reterr);
+
+    if (r < 0 || (r = signals_take(d, reterr)) < 0)
+        return r;
+    r = mcp_stdio_run(d->server, STDIN_FILENO, out, d->stop_fd, reterr);
+    pthread_kill(d->signals, SIGUSR1);
+    pthread_join(d->signals, NULL);
+    if (!mcp_server_stop(d->server)) {
+        /* Its thread may still use everything; the keeper ends the sandboxes by their lease. */
+        log_error("a call does not end; giving up");
+        _exit(EXIT_HOST);
+    }
+    return r;
+}
+
+static void door_close(struct door *d)
+{
+    mcp_server_free(d->server);
+    if (d->manager)
+        session_manager_free(d->manager);
+    settings_done(&d->settings);
+}
+
+static int door_open(struct door *d, const struct verb_args *args, struct error *reterr)
+{
+    sigset_t set;
+    int r;
+
+    if ((r = verb_settings(args, &d->settings, reterr)) < 0 || (r = thread_load(d, reterr)) < 0)
+        return r;
+    d->settings.allow_degraded |= verb_flag(args, "allow-degraded");
+    signal_set_fill(&set);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return session_manager_new(
+        &(struct session_manager_options){.size = sizeof(struct session_manager_options),
+                                          .settings = &d->settings,
+                                          .instance = "mcp",
+                                          .drop_privileges = true,
+                                          .keep_sessions = verb_flag(args, "keep-sessions"),
+                                          .no_build = verb_flag(args, "no-build"),
+                                          .progress = on_progress,
+                                          .progress_user = d},
+        &d->manager, reterr);
+}
+
+/* The real stdout, out of the way of everything else that prints. */
+static int stdout_take(struct error *reterr)
+{
+    int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+
+    if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return error_sys(reterr, errno, "cannot take stdout");
+    return out;
+}
+
+static int mcp_main(const struct verb_args *args)
+{
+    const char *client = verb_option(args, "print-config", NULL);
+    struct door d = {.stop_fd = -1};
+    struct error error = {};
+    int r, out;
+
+    if (client)
+        return mcp_config_print(client);
+    out = stdout_take(&error);
+    r = out < 0 ? out : door_open(&d, args, &error);
+    if (r == 0)
+        r = serve(&d, args, out, &error);
+    door_close(&d);
+    return r < 0 ? verb_fail(&error) : 0;
+}
+
+const struct verb_entry verb_mcp = {
+    .name = "mcp",
+    .words = "",
+    .summary = "Serve the Model Context Protocol to an agent's client, on stdin and stdout",
+    .help = "A client starts it and speaks to it by its input and output; `--print-config` prints "
+            "what to\n"
+            "paste into the client's settings. It needs no database, no model key and no other "
+            "server.\n"
+            "The sessions end with it.",
+    .options = mcp_options_table,
+    .run = mcp_main,
+};

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests of the server to a legacy client, and the responses that come back for them. */
+#include "mcp/ask-internal.h"
+#include "mcp/mcp-internal.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+
+enum { QUESTIONS_MAX = 64 };
+
+struct mcp_question {
+    struct mcp_question *next;
+    char id[24];
+    struct mcp_asker asker;
+};
+
+static struct mcp_question *question_add(struct mcp_request *r, const struct mcp_asker *asker,
+                                         struct error *reterr)
+{
+    struct mcp_question *q = calloc(1, sizeof(*q));
+    struct mcp_client *c;
+    bool listed = false;
+
+    if (!q) {
+        error_no_memory(reterr);
+        return NULL;
+    }
+    q->asker = *asker;
+    pthread_mutex_lock(&r->server->lock);
+    c = r->client;
+    if (c && c->question_count < QUESTIONS_MAX) {
+        snprintf(q->id, sizeof(q->id), "sa-%llu", (unsigned long long)++c->question_next);
+        q->next = c->questions;
+        c->questions = q;
+        c->question_count++;
+        listed = true;
+    }
+    pthread_mutex_unlock(&r->server->lock);
+    if (listed)
+        return q;
+    free(q);
+    error_set(reterr, ERR_LIMIT, "the client is gone or has %d questions to answer", QUESTIONS_MAX);
+    return NULL;
+}
+
+int mcp_ask(struct mcp_request *r, const char *method, yyjson_mut_doc *doc, yyjson_mut_val *params,
+            const struct mcp_asker *asker, struct error *reterr)
+{
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
+    struct mcp_question *q = question_add(r, asker, reterr);
+    auto_buf struct buf text;
+
+    if (!q)
+        return -ERR_LIMIT;
+    buf_init(&text, MIB);
+    yyjson_mut_obj_add_str(doc, root, "jsonrpc", "2.0");
+    yyjson_mut_obj_add_strcpy(doc, root, "id", q->id);
+    yyjson_mut_obj_add_strcpy(doc, root, "method", method);
+    yyjson_mut_obj_add_val(doc, root, "params", params);
+    yyjson_mut_doc_set_root(doc, root);
+    if (json_mut_write(doc, &text, NULL) == 0)
+        mcp_request_send(r, buf_str(&text), text.len);
+    return 0;
+}
+
+/* Takes one out of the client's list: that of the id, or any. */
+static struct mcp_question *question_take(struct mcp_client *c, const char *id)
+{
+    struct mcp_question **p, *q;
+
+    pthread_mutex_lock(&c->server->lock);
+    for (p = &c->questions; *p && id && !str_eq((*p)->id, id); p = &(*p)->next)
+        ;
+    q = *p;
+    if (q) {
+        *p = q->next;
+        c->question_count--;
+    }
+    pthread_mutex_unlock(&c->server->lock);
+    return q;
+}
+
+void mcp_ask_answered(struct mcp_client *c, const struct jsonrpc_message *m)
+{
+    const char *id = yyjson_get_str(m->id);
+    struct mcp_question *q = id ? question_take(c, id) : NULL;
+
+    if (!q)
+        return;
+    q->asker.done(q->asker.user, m->result);
+    free(q);
+}
+
+void mcp_ask_forget(struct mcp_client *c)
+{
+    struct mcp_question *q;
+
+    while ((q = question_take(c, NULL))) {
+        q->asker.done(q->asker.user, NULL);
+        free(q);
+    }
+}

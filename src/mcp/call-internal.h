@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of tools (call.c), and what becomes of those that take long (task.c). */
+#pragma once
+
+#include "base/id.h"
+#include "mcp/mcp-internal.h"
+
+enum mcp_call_state { MCP_CALL_WORKING, MCP_CALL_INPUT, MCP_CALL_DONE, MCP_CALL_CANCELLED };
+
+/*
+ * One call of a tool, on a thread of its own. Its answer goes to `request`, which may change: a
+ * call that needs a line from a modern client answers `input_required` and goes on with the request
+ * that brings it; one that takes long may become a task, which no request waits for. All is guarded
+ * by the server's lock but what the thread alone uses.
+ */
+struct mcp_call {
+    unsigned refs;
+    struct mcp_server *server;
+    struct mcp_call *next; /* of the server's */
+    char id[ID_LEN + 1];
+    const struct tool_entry *entry;
+    struct tool_call *tool;
+    struct mcp_request *first; /* holds the arguments */
+    struct mcp_request *request;
+    enum mcp_call_state state;
+    bool is_task;
+    unsigned round;         /* of questions */
+    char *question;         /* {"prompt", "password"} while it waits for a line */
+    yyjson_mut_doc *result; /* its root, when it is done and nobody took it */
+    int64_t created_wall_ms, changed_wall_ms, created_ms;
+    int64_t expires_ms; /* of what nobody waits for */
+    char tail[512];     /* the newest output, for progress messages */
+    size_t tail_len;
+};
+
+struct mcp_call *mcp_call_ref(struct mcp_call *call);
+void mcp_call_unref(struct mcp_call *call);
+
+/* Runs the tool with the request's arguments, and answers it. */
+int mcp_call_start(struct mcp_request *r, const struct tool_entry *entry,
+                   struct error *reterr) must_check;
+
+/* Stops it; from any thread. */
+void mcp_call_cancel(struct mcp_call *call);
+
+/* A call by its id, referenced; NULL. */
+struct mcp_call *mcp_call_find(struct mcp_server *s, const char *id);
+
+/*
+ * The request waits for the call from now on. Not when the call has another one, or `round` is not
+ * that of its question; one that has ended meanwhile answers at once.
+ */
+bool mcp_call_attach(struct mcp_call *call, struct mcp_request *r, const char *round,
+                     struct error *reterr) must_check;
+
+/* Puts its question once more, to the request that brought no answer. */
+void mcp_call_ask_again(struct mcp_call *call, struct mcp_request *r);
+
+/* The answer to its question: an ElicitResult, or NULL for none. */
+void mcp_call_answer_input(struct mcp_call *call, yyjson_val *elicit_result);
+
+/* The elicitation that its question is, as {"method", "params"}; NULL when it has none. */
+yyjson_mut_val *mcp_call_question(struct mcp_call *call, yyjson_mut_doc *doc);
+
+/* Once a second: signs of life, tasks, what has expired. */
+void mcp_calls_tick(struct mcp_server *s);
+void mcp_calls_progress(struct mcp_server *s, const char *text);
+
+/* The members of a task (extension io.modelcontextprotocol/tasks). */
+void mcp_task_fill(struct mcp_call *call, yyjson_mut_doc *doc, yyjson_mut_val *ret);
+
+/* An `input_required` result with the call's question, and the state to go on with. */
+int mcp_input_required_fill(struct mcp_call *call, const struct mcp_request *r, yyjson_mut_doc *doc,
+                            yyjson_mut_val *result) must_check;
+
+/* ---- after a call (resource-link.c) ---- */
+
+/* Adds links to what it exported, and tells who listens what became of the resources. */
+void mcp_resources_after(const struct mcp_call *call, yyjson_val *arguments,
+                         const struct buf *payload, yyjson_mut_doc *doc, yyjson_mut_val *result);
