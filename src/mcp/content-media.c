@@ -56,11 +56,16 @@ static bool is_svg(const char *mime)
     return mime_is(mime, "image/svg");
 }
 
+static bool is_picture(const char *mime)
+{
+    return mime_is(mime, "image/") && !is_svg(mime);
+}
+
 /* Base64 in the payload. */
 static bool is_binary(const char *mime)
 {
-    return (mime_is(mime, "image/") && !is_svg(mime)) || mime_is(mime, "audio/") ||
-           mime_is(mime, "video/") || mime_is(mime, "application/pdf");
+    return is_picture(mime) || mime_is(mime, "audio/") || mime_is(mime, "video/") ||
+           mime_is(mime, "application/pdf");
 }
 
 static bool is_text(const char *mime)
@@ -165,17 +170,18 @@ static void other_note(struct content_item *item)
 
 /* ---- what came ---- */
 
-static void picture_look(struct content_item *item)
+/* A picture is called what its bytes are, because that is what its readers go by. */
+static void picture_look(struct content_item *item, const struct buf *data)
 {
     struct image_header *h = &item->image;
     struct error err = {};
 
-    if (image_header_parse(item->display->data, item->display->len, h, &err) < 0) {
-        note_set(item, "a picture that cannot be read (%s), %zu bytes", err.text,
-                 item->display->len);
+    if (image_header_parse(buf_str(data), data->len, h, &err) < 0) {
+        note_set(item, "a picture that cannot be read (%s), %zu bytes", err.text, data->len);
         return;
     }
     item->has_size = true;
+    snprintf(item->mime, sizeof(item->mime), "%s", image_mime(h->kind));
     if (!h->whole)
         note_set(item, "a picture that is cut off, %u x %u pixels", h->width, h->height);
     else if (image_pixels(h) > IMAGE_PIXELS_MAX)
@@ -184,18 +190,6 @@ static void picture_look(struct content_item *item)
         note_set(item, "a picture of %u frames, too many to be shown", h->frames);
     else
         item->class = CONTENT_PICTURE;
-}
-
-static void item_look(struct content_item *item)
-{
-    const struct display *o = item->display;
-
-    if (o->len && mime_is(o->mime, "image/") && !is_svg(o->mime))
-        picture_look(item);
-    else if (o->len && mime_is(o->mime, "audio/"))
-        item->class = CONTENT_SOUND;
-    if (!item->note[0] && item->class == CONTENT_OTHER)
-        other_note(item);
 }
 
 static int item_keep(struct content_media *m, struct content_item *item, yyjson_val *value,
@@ -208,13 +202,16 @@ static int item_keep(struct content_media *m, struct content_item *item, yyjson_
     if (value_decode(item->mime, value, &data) < 0) {
         buf_clear(&data);
         note_set(item, "%s that is not valid base64", item->mime);
+    } else if (data.len && is_picture(item->mime)) {
+        picture_look(item, &data);
+    } else if (data.len && mime_is(item->mime, "audio/")) {
+        item->class = CONTENT_SOUND;
     }
     r = displays_put(m->context->displays, m->payload->session_id, item->mime, &data,
                      &item->display, reterr);
-    if (r < 0)
-        return r;
-    item_look(item);
-    return 0;
+    if (r == 0 && !item->note[0] && item->class == CONTENT_OTHER)
+        other_note(item);
+    return r;
 }
 
 int content_media_add(struct content_media *m, const char *mime, yyjson_val *value,
@@ -370,12 +367,10 @@ static int item_show(const struct content_media *m, struct content_item *item, s
     const struct display *o = item->display;
     bool picture = item->class == CONTENT_PICTURE;
 
-    if (o->len <= cap &&
-        (!picture || MAX(item->image.width, item->image.height) <= m->limits.side)) {
+    if (o->len <= cap && !is_wide(m, item)) {
         item->is_original = true;
         item->note[0] = 0;
-        return block_set(item, o->data, o->len, picture ? image_mime(item->image.kind) : o->mime,
-                         reterr);
+        return block_set(item, o->data, o->len, o->mime, reterr);
     }
     if (picture && can_be_reduced(m, item, cap))
         return picture_show_reduced(m, item, cap, deadline - clock_ms(), reterr);

@@ -273,6 +273,8 @@ TEST(the_kind_is_what_the_bytes_are)
     setting_init(&s);
     shown = format(&s, payload.data, payload.len);
     assert_str_eq(json_get_str(block_of(&shown, "image", 0), "mimeType", ""), "image/png");
+    assert_str_eq(json_get_str(display_of(&shown, 0), "type", ""), "image/png");
+    assert_true(str_ends(json_get_str(display_of(&shown, 0), "uri", ""), ".png"));
 }
 
 TEST(a_picture_in_the_result_map_is_shown_too)
