@@ -357,8 +357,7 @@ static void result_fill(struct mcp_call *call, yyjson_val *arguments, yyjson_mut
         yyjson_mut_obj_add_bool(doc, result, "isError", true);
         return;
     }
-    if (ok)
-        mcp_resources_after(call, arguments, &payload, doc, result);
+    mcp_resources_after(call, arguments, &payload, doc, result);
 }
 
 /* The result goes to who waits, or is kept for who will ask. */
