@@ -230,8 +230,6 @@ static yyjson_mut_val *integer_convert(struct check *c, yyjson_val *v, const str
 
     if (yyjson_is_real(v))
         return integer_from_real(c, v, at);
-    if (yyjson_is_bool(v))
-        return yyjson_mut_sint(c->doc, yyjson_get_bool(v));
     if (yyjson_is_str(v) && integer_text_parse(v, &n))
         return yyjson_mut_sint(c->doc, n);
     if (yyjson_is_str(v))
@@ -246,8 +244,6 @@ static yyjson_mut_val *number_convert(struct check *c, yyjson_val *v, const stru
 {
     double d;
 
-    if (yyjson_is_bool(v))
-        return yyjson_mut_real(c->doc, yyjson_get_bool(v));
     if (yyjson_is_str(v) && real_text_parse(v, &d))
         return yyjson_mut_real(c->doc, d);
     if (yyjson_is_str(v))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks arguments against the part of JSON Schema that our tools use, and converts them on the way
- * as pydantic does in its lax mode: a model that writes "30" for 30 is understood. All errors are
- * found at once, in the form in which pydantic lists them.
+ * as pydantic does in its lax mode: a model that writes "30" for 30 is understood. Only a boolean
+ * is no number here. All errors are found at once, in the form in which pydantic lists them.
  */
 #pragma once
 
