@@ -7,6 +7,7 @@
 #include "session/transfer-internal.h"
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "session/archive.h"
 
@@ -221,19 +222,33 @@ static int spool_put(void *user, const void *data, size_t len, struct error *ret
     return fd_write_full(*(int *)user, data, len, reterr);
 }
 
+/* A file without a name, in two steps, because not every file system has it in one. */
+static int spool_open(const char *dir, struct error *reterr)
+{
+    char name[PATH_LEN];
+    int fd;
+
+    if (path_join(name, sizeof(name), dir, ".spool-XXXXXX", reterr) < 0)
+        return -ERR_INVALID;
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return error_sys(reterr, errno, "cannot keep a copy of the archive");
+    unlink(name);
+    return fd;
+}
+
 /* An archive is looked at more than once, so a copy is: what changes meanwhile changes nothing. */
 static int spool_make(struct source *s, struct error *reterr)
 {
-    const char *dir = manager_settings(s->manager)->state_dir;
     auto_fd int fd = -1;
     int r;
 
     if (s->size > ARCHIVE_BYTES_MAX)
         return error_set(reterr, ERR_LIMIT, "the archive has %llu bytes, the limit is %llu",
                          (unsigned long long)s->size, ARCHIVE_BYTES_MAX);
-    fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    fd = spool_open(manager_settings(s->manager)->state_dir, reterr);
     if (fd < 0)
-        return error_sys(reterr, errno, "cannot keep a copy of the archive");
+        return fd;
     r = source_pump(s, spool_put, &fd, reterr);
     if (r < 0)
         return r;
