@@ -10,7 +10,7 @@ import time
 import pytest
 
 from places import FAKE
-from control import ConnectionLost, fields_pack, frame_pack
+from control import VERSION, ConnectionLost, fields_pack, frame_pack
 
 PYTHON = "/usr/bin/python3"
 
@@ -30,27 +30,27 @@ def refusal(client) -> str:
 
 def test_welcome(init):
     with init.connect() as first, init.connect() as second:
-        assert first.welcome["version"] == "1" and first.welcome["lease_ms"] == "60000"
+        assert first.welcome["version"] == VERSION and first.welcome["lease_ms"] == "60000"
         assert first.welcome["boot"] == second.welcome["boot"]
         assert len(first.welcome["boot"]) == 32 and first.welcome["last_stream"] == "0"
 
 
 def test_other_version_is_refused_by_name(init):
     client = init.connect(hello=None)
-    client.send("HELLO", 0, [("version", "2")])
-    assert "version 1" in refusal(client)
+    client.send("HELLO", 0, [("version", "1")])
+    assert f"version {VERSION}" in refusal(client)
 
 
 @pytest.mark.parametrize("data, message", [
     (frame_pack("STATUS", 1), "no HELLO"),
-    (frame_pack("HELLO", 0), "version 1"),
+    (frame_pack("HELLO", 0), f"version {VERSION}"),
     (b"GET / HTTP/1.1\r\n\r\n", "above the limit"),
     (b"\xff" * 64, "above the limit"),
     (frame_pack(0x7F, 1), "not known"),
     (frame_pack("STDOUT", 1), "not known"),
     (frame_pack("HELLO", 0, b"\x00"), "malformed"),
-    (frame_pack("HELLO", 0, fields_pack([("version", "1"), ("lease_ms", "x")])), "no number"),
-    (frame_pack("HELLO", 0, fields_pack([("version", "1"), ("lease_ms", 0)])), "lease"),
+    (frame_pack("HELLO", 0, fields_pack([("version", VERSION), ("lease_ms", "x")])), "no number"),
+    (frame_pack("HELLO", 0, fields_pack([("version", VERSION), ("lease_ms", 0)])), "lease"),
 ])
 def test_mistakes_before_the_greeting(init, data, message):
     client = init.connect(hello=None)
@@ -60,7 +60,7 @@ def test_mistakes_before_the_greeting(init, data, message):
 
 
 @pytest.mark.parametrize("kind, stream, payload, message", [
-    ("HELLO", 0, [("version", "1")], "second HELLO"),
+    ("HELLO", 0, [("version", VERSION)], "second HELLO"),
     ("SPAWN", 0, [("argv", "true")], "in use"),
     ("SPAWN", 5, b"\x04argv\xff\xff\xff\xff", "behind its frame"),
     ("CREDIT", 5, [("bytes", "-1")], "CREDIT"),
@@ -107,7 +107,7 @@ def test_frames_about_nothing_are_ignored(client):
 
 def test_bytes_one_by_one(init):
     client = init.connect(hello=None)
-    data = frame_pack("HELLO", 0, fields_pack([("version", "1")])) + frame_pack("STATUS", 1)
+    data = frame_pack("HELLO", 0, fields_pack([("version", VERSION)])) + frame_pack("STATUS", 1)
     for byte in data:
         client.send_bytes(bytes([byte]))
     stream = client.stream(1)
@@ -119,7 +119,7 @@ def test_random_bytes(init):
     rng = random.Random(7)
     for _ in range(60):
         client = init.connect(hello=None)
-        client.send_bytes(frame_pack("HELLO", 0, fields_pack([("version", "1")])))
+        client.send_bytes(frame_pack("HELLO", 0, fields_pack([("version", VERSION)])))
         try:
             for _ in range(5):
                 kind = rng.choice([*range(0x01, 0x0C), *range(0x0E, 0x18)])
