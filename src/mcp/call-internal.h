@@ -40,6 +40,9 @@ void mcp_call_unref(struct mcp_call *call);
 int mcp_call_start(struct mcp_request *r, const struct tool_entry *entry,
                    struct error *reterr) must_check;
 
+/* The call that the request waits for becomes a task at once, unless it has ended. */
+void mcp_call_make_task(struct mcp_request *r);
+
 /* Stops it; from any thread. */
 void mcp_call_cancel(struct mcp_call *call);
 

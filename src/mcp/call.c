@@ -515,6 +515,18 @@ static void call_become_task(struct mcp_call *call, struct mcp_request *r)
     mcp_request_answer(r, doc, result);
 }
 
+void mcp_call_make_task(struct mcp_request *r)
+{
+    struct mcp_call *call;
+
+    pthread_mutex_lock(&r->server->lock);
+    call = r->call ? mcp_call_ref(r->call) : NULL;
+    pthread_mutex_unlock(&r->server->lock);
+    if (call)
+        call_become_task(call, r);
+    mcp_call_unref(call);
+}
+
 /* Whether it is to be forgotten. A question that nobody answers is answered with nothing. */
 static bool call_expire(struct mcp_call *call)
 {

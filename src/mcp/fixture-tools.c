@@ -9,7 +9,6 @@
 
 enum { STEP_MS = 50 };
 
-#define NO_ARGUMENTS "{\"type\":\"object\"}"
 #define JSON(...) #__VA_ARGS__
 #define TEXT(text) JSON({"content" : [ {"type" : "text", "text" : text} ]})
 
@@ -386,6 +385,28 @@ const struct fixture_entry fixture_tools[] = {
         .schema = keywords_schema,
         .result = TEXT("accepted: {arguments.name}"),
     },
+    {
+        .name = "greet",
+        .description = "Greets.",
+        .schema = JSON({
+            "type" : "object",
+            "properties" : {"name" : {"type" : "string"}},
+            "required" : ["name"]
+        }),
+        .result = TEXT("Hello, {arguments.name}!"),
+    },
+    {
+        .name = "slow_compute",
+        .description = "Takes some seconds.",
+        .schema = FIXTURE_SLOW_SCHEMA,
+        .call = &fixture_slow_compute,
+    },
+    {
+        .name = "failing_job",
+        .description = "Fails after a second, as a task.",
+        .call = &fixture_failing_job,
+        .flags = FIXTURE_TASK_ONLY,
+    },
     {},
 };
 
@@ -414,6 +435,6 @@ void mcp_fixture_tools_list(yyjson_mut_doc *doc, yyjson_mut_val *list)
         yyjson_mut_obj_add_str(doc, tool, "name", e->name);
         yyjson_mut_obj_add_str(doc, tool, "description", e->description);
         yyjson_mut_obj_add_val(doc, tool, "inputSchema",
-                               yyjson_mut_raw(doc, e->schema ? e->schema : NO_ARGUMENTS));
+                               yyjson_mut_raw(doc, e->schema ? e->schema : FIXTURE_NO_ARGUMENTS));
     }
 }

@@ -8,12 +8,13 @@
 
 #include "base/str.h"
 #include "mcp/ask-internal.h"
+#include "mcp/call-internal.h"
 #include "mcp/meta.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
-enum { TEXT_MAX = 1 << 20, PATH_MAX_LEN = 128, ROUND_MAX = 16, ASK_OVER = 2 };
+enum { TEXT_MAX = 1 << 20, ROUND_MAX = 16, ASK_OVER = 2 };
 
 /* ---- texts with placeholders ---- */
 
@@ -378,12 +379,29 @@ static void work_run(struct mcp_request *r, const void *arg)
     mcp_request_answer(r, doc, result);
 }
 
+static int call_run(struct mcp_request *r, const struct fixture_entry *entry, struct error *reterr)
+{
+    bool can = r->capabilities & MCP_CAN_TASKS;
+    int n;
+
+    if (r->era == MCP_MODERN && !can && entry->flags & FIXTURE_TASK_ONLY) {
+        fixture_fail_capability(r, MCP_CAN_TASKS);
+        return MCP_LATER;
+    }
+    n = mcp_call_start(r, entry->call, reterr);
+    if (n == 0 && can)
+        mcp_call_make_task(r);
+    return n < 0 ? n : MCP_LATER;
+}
+
 int mcp_fixture_run(struct mcp_request *r, const struct fixture_entry *entry, yyjson_mut_doc *doc,
                     yyjson_mut_val *result, struct error *reterr)
 {
     struct fixture_values values = values_of(r);
     int n = ASK_OVER;
 
+    if (entry->call)
+        return call_run(r, entry, reterr);
     if (entry->questions[0].key)
         n = r->era == MCP_MODERN ? ask_modern(r, entry, doc, result, reterr)
                                  : ask_legacy(r, entry, reterr);

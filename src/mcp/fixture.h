@@ -21,8 +21,7 @@ struct fixture_question {
 enum fixture_flags {
     FIXTURE_STATE = 1,     /* the answers count only with the state that came with the question */
     FIXTURE_ANY = 2,       /* asks only what this client can be asked */
-    FIXTURE_TASK = 4,      /* becomes a task for clients that know tasks */
-    FIXTURE_TASK_ONLY = 8, /* has no other way */
+    FIXTURE_TASK_ONLY = 4, /* a call that has to become a task */
 };
 
 struct fixture_entry {
@@ -32,6 +31,8 @@ struct fixture_entry {
     struct fixture_question questions[FIXTURE_QUESTIONS_MAX];
     unsigned flags;
     mcp_work_fn *work; /* before the result; on a thread */
+    /* Instead of all that: a call as those of the product, a task for clients that know tasks. */
+    const struct tool_entry *call;
 };
 
 /* Where placeholders are looked up: "arguments.x" in the request's arguments, else the first word
@@ -45,7 +46,8 @@ struct fixture_values {
 
 /* ---- the tables (fixture-tools.c, fixture-prompts.c) ---- */
 
-extern const struct fixture_entry fixture_tools[], fixture_prompts[]; /* end without a name */
+extern const struct fixture_entry fixture_tools[], fixture_prompts[];     /* end without a name */
+extern const struct tool_entry fixture_slow_compute, fixture_failing_job; /* fixture-tasks.c */
 
 /* NULL when there is none of the name. */
 const struct fixture_entry *fixture_tool_find(const char *name);
@@ -79,6 +81,10 @@ void mcp_fixture_templates_list(yyjson_mut_doc *doc, yyjson_mut_val *list);
 /* Whether there is such a resource. */
 bool mcp_fixture_read(const char *uri, yyjson_mut_doc *doc, yyjson_mut_val *result);
 
+#define FIXTURE_NO_ARGUMENTS "{\"type\":\"object\"}"
+#define FIXTURE_SLOW_SCHEMA \
+    "{\"type\":\"object\",\"properties\":{\"seconds\":{\"type\":\"number\",\"minimum\":0," \
+    "\"maximum\":120},\"label\":{\"type\":\"string\"}},\"required\":[\"seconds\"]}"
 #define FIXTURE_PNG \
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC"
 #define FIXTURE_WAV "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAyIA8gMiAPA=="

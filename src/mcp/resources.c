@@ -268,8 +268,8 @@ static int too_large(const struct download_info *info, struct error *reterr)
         (long long)info->size, READ_MAX);
 }
 
-static int download_pull(struct session_download *d, const struct download_info *info,
-                         struct buf *ret, struct error *reterr)
+static int download_pull(struct mcp_request *r, struct session_download *d,
+                         const struct download_info *info, struct buf *ret, struct error *reterr)
 {
     auto_free char *piece = malloc(PIECE_BYTES);
     ssize_t n = 1;
@@ -279,6 +279,8 @@ static int download_pull(struct session_download *d, const struct download_info 
     if (info->size > (int64_t)READ_MAX)
         return too_large(info, reterr);
     while (n > 0) {
+        if (mcp_request_is_over(r))
+            return error_set(reterr, ERR_CANCELLED, "stopped on request");
         n = session_download_read(d, piece, PIECE_BYTES, reterr);
         if (n > 0 && ret->len + (size_t)n > READ_MAX)
             return too_large(info, reterr);
@@ -315,7 +317,7 @@ static int file_read(struct reading *g, struct error *reterr)
     buf_init(&data, READ_MAX);
     if (is_absent(n))
         return not_found(g->request, g->uri);
-    if (n < 0 || (n = download_pull(d, &info, &data, reterr)) < 0)
+    if (n < 0 || (n = download_pull(g->request, d, &info, &data, reterr)) < 0)
         return n;
     return content_add(
         &(struct content){.uri = g->uri,

@@ -25,7 +25,8 @@ static void json_check(const char *text)
 static void table_check(const struct fixture_entry *table)
 {
     for (const struct fixture_entry *e = table; e->name; e++) {
-        json_check(e->result);
+        if (!e->call)
+            json_check(e->result);
         if (e->schema)
             json_check(e->schema);
         for (const struct fixture_question *q = e->questions; q->key; q++) {
@@ -224,4 +225,35 @@ TEST(progress_and_log_go_to_who_asked_for_them)
     for (size_t i = 2; i < 5; i++)
         assert_str_has(line(&p, i), "\"progressToken\":3");
     assert_str_has(line(&p, 5), "\"result\"");
+}
+
+TEST(a_call_becomes_a_task_for_who_knows_tasks)
+{
+    static const char tasks[] =
+        MODERN_META("{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}");
+    auto_peer_client struct peer_client p = {};
+    char text[500], id[40];
+    const char *at;
+
+    peer_client_start(&p, true);
+    say(&p, CALL("1", "failing_job", "," META));
+    assert_str_has(line(&p, 0), "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}");
+    say(&p, CALL("2", "slow_compute", ",\"arguments\":{\"seconds\":0}," META));
+    assert_str_has(line(&p, 1), "\"content\":[");
+    snprintf(text, sizeof(text), CALL("3", "slow_compute", ",\"arguments\":{\"seconds\":60},%s"),
+             tasks);
+    say(&p, text);
+    at = strstr(line(&p, 2), "\"taskId\":\"");
+    assert_not_null(at);
+    assert_str_has(line(&p, 2), "\"resultType\":\"task\"");
+    snprintf(id, sizeof(id), "%.32s", at + strlen("\"taskId\":\""));
+    for (int i = 3; i < 5; i++) {
+        snprintf(text, sizeof(text),
+                 "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tasks/%s\",\"params\":{"
+                 "\"taskId\":\"%s\",%s}}",
+                 i, i == 3 ? "cancel" : "get", id, tasks);
+        say(&p, text);
+        assert_str_has(line(&p, i), "\"resultType\":\"complete\"");
+    }
+    assert_str_has(line(&p, 4), "\"status\":\"cancelled\"");
 }
