@@ -44,11 +44,12 @@ static int limits_set(struct error *reterr)
         __rlimit_resource_t what;
         rlim_t value;
     } limits[] = {
-        {RLIMIT_AS, MEMORY_MAX}, {RLIMIT_CPU, CPU_SECONDS}, {RLIMIT_NOFILE, 0},
-        {RLIMIT_NPROC, 0},       {RLIMIT_CORE, 0},          {RLIMIT_MEMLOCK, 0},
+        {RLIMIT_AS, MEMORY_MAX}, {RLIMIT_NOFILE, 0}, {RLIMIT_NPROC, 0},
+        {RLIMIT_MEMLOCK, 0},     {RLIMIT_CORE, 0},   {RLIMIT_CPU, CPU_SECONDS},
     };
+    const size_t first = is_sanitized ? ARRAY_LEN(limits) - 2 : 0;
 
-    for (size_t i = is_sanitized ? 1 : 0; i < ARRAY_LEN(limits); i++) {
+    for (size_t i = first; i < ARRAY_LEN(limits); i++) {
         const struct rlimit limit = {limits[i].value, limits[i].value};
 
         if (setrlimit(limits[i].what, &limit) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The checksum of zip entries (IEEE 802.3), which libarchive does not check for bare data. */
+/* The checksum of zip entries and gzip members (IEEE 802.3); libarchive does not compare it. */
 #pragma once
 
 #include <stddef.h>

@@ -6,6 +6,7 @@
  */
 #include "archive/stream.h"
 
+#include "archive/crc32.h"
 #include "archive/library.h"
 
 #include <endian.h>
@@ -19,7 +20,10 @@ static const unsigned char gzip_header[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255
 struct stream {
     const struct source *source;
     struct stream_range left; /* of the input; `len` and `pos` move */
+    uint64_t end;             /* of the range */
     uint64_t input;           /* bytes that were handed to the filter */
+    uint64_t output;          /* bytes that came out of it, and their sum */
+    uint32_t crc;
     bool header_done, trailer_done;
     bool empty;              /* nothing comes out, and libarchive may not be asked for it */
     struct archive *archive; /* NULL: STREAM_PLAIN */
@@ -94,7 +98,7 @@ static int filter_open(struct stream *s, struct error *reterr)
     if (archive_read_open(s->archive, s, NULL, filter_input, NULL) != ARCHIVE_OK)
         return filter_error(s, reterr);
     r = archive_read_next_header(s->archive, &entry);
-    s->empty = r == ARCHIVE_EOF;
+    s->empty = r == ARCHIVE_EOF && archive_errno(s->archive) == 0;
     return r == ARCHIVE_OK || s->empty ? 0 : filter_error(s, reterr);
 }
 
@@ -109,6 +113,7 @@ int stream_open(const struct source *source, const struct stream_range *range, s
         return error_no_memory(reterr);
     s->source = source;
     s->left = *range;
+    s->end = range->pos + range->len;
     memcpy(s->trailer, trailer, sizeof(s->trailer));
     if (range->kind != STREAM_PLAIN && (r = filter_open(s, reterr)) < 0)
         return r;
@@ -133,6 +138,8 @@ static ssize_t stream_fill(struct stream *s, struct error *reterr)
         n = s->empty ? 0 : archive_read_data(s->archive, s->out, sizeof(s->out));
         if (n < 0)
             return filter_error(s, reterr);
+        s->output += (uint64_t)n;
+        s->crc = zip_crc32(s->crc, s->out, (size_t)n);
     } else {
         s->ready = s->in;
         n = range_read(s, reterr);
@@ -175,6 +182,22 @@ int stream_take(struct stream *s, void *data, size_t len, struct error *reterr)
     return (size_t)n == len ? 0 : error_set(reterr, ERR_INVALID, "the archive is cut off");
 }
 
+/*
+ * Of gzip's checksum, which stands behind each member, the last one can be found. It is of all that
+ * came out when its length is, too; otherwise there were several members, and nothing to compare.
+ */
+static int gzip_check(const struct stream *s, struct error *reterr)
+{
+    uint32_t trailer[2];
+    int r = source_read(s->source, s->end - sizeof(trailer), trailer, sizeof(trailer), reterr);
+
+    if (r < 0)
+        return r;
+    if (le32toh(trailer[1]) == (uint32_t)s->output && le32toh(trailer[0]) != s->crc)
+        return error_set(reterr, ERR_INVALID, "the compressed data is damaged");
+    return 0;
+}
+
 int stream_finish(struct stream *s, struct error *reterr)
 {
     char more;
@@ -185,5 +208,5 @@ int stream_finish(struct stream *s, struct error *reterr)
     if (n > 0 || s->left.len > 0 ||
         (s->archive && archive_filter_bytes(s->archive, -1) != (int64_t)s->input))
         return error_set(reterr, ERR_INVALID, "there is data behind the end of the archive");
-    return 0;
+    return s->left.kind == STREAM_GZIP ? gzip_check(s, reterr) : 0;
 }

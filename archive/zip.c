@@ -22,11 +22,33 @@ struct zip {
     size_t count;
 };
 
-static int offset_compare(const void *a, const void *b)
+/* Lets a number sink to its place in a heap whose root is the largest. */
+static void heap_sink(uint64_t *heap, size_t count, size_t at)
 {
-    const uint64_t *x = a, *y = b;
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        uint64_t moved = heap[at];
 
-    return (*x > *y) - (*x < *y);
+        if (child + 1 < count && heap[child] < heap[child + 1])
+            child++;
+        if (moved >= heap[child])
+            return;
+        heap[at] = heap[child];
+        heap[child] = moved;
+    }
+}
+
+/* glibc's qsort() asks how much memory the machine has, which this process may not. */
+static void offsets_sort(uint64_t *offsets, size_t count)
+{
+    for (size_t i = count / 2; i-- > 0;)
+        heap_sink(offsets, count, i);
+    for (size_t last = count; last-- > 1;) {
+        uint64_t largest = offsets[0];
+
+        offsets[0] = offsets[last];
+        offsets[last] = largest;
+        heap_sink(offsets, last, 0);
+    }
 }
 
 /* All of the directory is checked here, before the first entry is told to anybody. */
@@ -49,7 +71,7 @@ static int offsets_collect(struct zip *z, struct error *reterr)
     if (z->count != z->directory.count)
         return error_set(reterr, ERR_INVALID, "the zip file has %zu entries and says %" PRIu64,
                          z->count, z->directory.count);
-    qsort(z->offsets, z->count, sizeof(*z->offsets), offset_compare);
+    offsets_sort(z->offsets, z->count);
     z->offsets[z->count] = z->directory.pos;
     if (z->offsets[0] != 0)
         return error_set(reterr, ERR_INVALID, "the zip file has data before its first entry");

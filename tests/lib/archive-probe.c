@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The daemon's side of archives as a program for tests. `extract FILE` prints what came out of it,
- * one entry in a line; `convert FORMAT FILE` makes another archive of it, on standard output.
+ * one entry in a line; `convert FORMAT FILE` makes another archive of it, on standard output;
+ * `cancel FORMAT FILE` stops wanting that after its first bytes, and says what the source saw.
  */
 #include "base/fd.h"
 #include "base/sha256.h"
@@ -66,7 +67,7 @@ static int printer_data(struct tree_sink *sink, const void *data, size_t len, st
     return 0;
 }
 
-static int extract(int fd, const char *format, struct error *reterr)
+static int extract(int fd, struct error *reterr)
 {
     struct printer p = {.sink = {printer_entry, printer_data}};
     int r = archive_extract(fd, &p.sink, reterr);
@@ -80,21 +81,20 @@ static int extract(int fd, const char *format, struct error *reterr)
 struct source {
     int fd;
     struct archive_packer *packer;
+    struct error error;
 };
 
 static void *source_run(void *user)
 {
     struct source *s = user;
-    struct error error;
 
-    if (archive_extract(s->fd, &s->packer->sink, &error) < 0)
-        archive_packer_fail(s->packer, &error);
-    else if (archive_packer_finish(s->packer, &error) < 0)
-        archive_packer_fail(s->packer, &error);
+    if (archive_extract(s->fd, &s->packer->sink, &s->error) < 0 ||
+        archive_packer_finish(s->packer, &s->error) < 0)
+        archive_packer_fail(s->packer, &s->error);
     return NULL;
 }
 
-static int convert(int fd, const char *format, struct error *reterr)
+static int convert(int fd, const char *format, bool cancel, struct error *reterr)
 {
     auto_archive_packer struct archive_packer *packer = NULL;
     struct source source = {.fd = fd};
@@ -109,12 +109,14 @@ static int convert(int fd, const char *format, struct error *reterr)
     source.packer = packer;
     if (pthread_create(&thread, NULL, source_run, &source) != 0)
         return error_no_memory(reterr);
-    while ((n = archive_packer_read(packer, piece, sizeof(piece), reterr)) > 0)
+    while ((n = archive_packer_read(packer, piece, sizeof(piece), reterr)) > 0 && !cancel)
         if ((r = fd_write_full(STDOUT_FILENO, piece, (size_t)n, reterr)) < 0)
             break;
-    if (r < 0)
+    if (r < 0 || cancel)
         archive_packer_cancel(packer);
     pthread_join(thread, NULL);
+    if (cancel)
+        return error_set(reterr, source.error.code, "%s", source.error.text);
     return r < 0 ? r : (int)n;
 }
 
@@ -125,10 +127,11 @@ int main(int argc, char **argv)
     int r;
 
     if (fd < 0) {
-        fprintf(stderr, "usage: archive-probe extract FILE | convert tar.gz|zip FILE\n");
+        fprintf(stderr, "usage: archive-probe extract FILE | convert|cancel tar.gz|zip FILE\n");
         return 2;
     }
-    r = str_eq(argv[1], "convert") ? convert(fd, argv[2], &error) : extract(fd, NULL, &error);
+    r = str_eq(argv[1], "extract") ? extract(fd, &error)
+                                   : convert(fd, argv[2], str_eq(argv[1], "cancel"), &error);
     if (r < 0)
         fprintf(stderr, "%s: %s\n", error_entry(error.code)->name, error.text);
     return r < 0;
