@@ -73,7 +73,6 @@ int http_server_start(const struct http_options *options, struct http_server **r
                       struct error *reterr) must_check;
 
 uint16_t http_server_port(const struct http_server *server);
-
 /* "http://127.0.0.1:8000", without a path. */
 const char *http_server_url(const struct http_server *server);
 
@@ -97,8 +96,8 @@ const char *http_method(const struct http_request *req); /* GET for HEAD */
 const char *http_path(const struct http_request *req);
 const struct route_entry *http_route(const struct http_request *req);
 
-/* A segment's decoded text (an encoded slash is a slash here), or NULL when the path has no such
- * name. It may hold any byte but NUL. */
+/* A segment's decoded text, or NULL. An encoded slash is a slash here, and any byte but NUL may be.
+ */
 const char *http_param(const struct http_request *req, const char *name);
 
 /* The first value of the query, decoded, or NULL. */
@@ -191,7 +190,6 @@ void http_stream_close(struct http_stream *stream);
 
 /* The end as a failure: the connection is cut, so no client takes the body for whole. */
 void http_stream_abort(struct http_stream *stream);
-
 bool http_stream_is_gone(struct http_stream *stream);
 
 struct http_stream *http_stream_ref(struct http_stream *stream);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of this room share. server.c speaks with the HTTP library, connection.c watches
+ * the sockets, stream.c holds what other threads write, route.c finds the handler.
+ */
+#pragma once
+
+#include "http/server.h"
+#include "wire/http.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct MHD_Connection;
+struct MHD_Daemon;
+
+enum { HTTP_ARENA_MAX = 4 << 20, HTTP_PARAMS_MAX = 16, HTTP_HEADERS_MAX = 128 };
+
+/* ---- connections: one per socket, known to the watcher ---- */
+
+enum conn_phase {
+    CONN_FRESH, /* nothing has come yet, or the first headers are coming */
+    CONN_IDLE,  /* between two requests, or the next headers are coming */
+    CONN_BODY,
+    CONN_HANDLER,
+    CONN_SEND,
+};
+
+struct http_conn {
+    struct http_server *server;
+    struct http_conn *next, *prev;
+    int fd;
+    /* Under the server's lock: */
+    enum conn_phase phase;
+    int64_t since;             /* when the phase, or its window, began */
+    uint64_t mark;             /* bytes received (idle) or acknowledged (send) when it began */
+    bool coming;               /* the first byte of a request has come, and `since` is when */
+    atomic_uint_fast64_t body; /* bytes of this request's body */
+    atomic_int cut;            /* 1 + enum http_gone once we ended it; else 0 */
+};
+
+void conn_phase_set(struct http_conn *conn, enum conn_phase phase);
+
+/* Ends the connection at once, from any thread that holds the server's lock. */
+void conn_cut(struct http_conn *conn, enum http_gone why);
+
+/* The peer sends nothing any more: it left, or closed its half. */
+bool conn_is_half_closed(const struct http_conn *conn);
+
+/* Lets the peer read our last answer although what it sends is not read: bounded by a second. */
+void conn_linger(const struct http_conn *conn);
+
+/* Ends a body so that even a client of HTTP/1.0 cannot take it for whole. */
+void conn_reset(const struct http_conn *conn);
+
+/* Enforces the time-outs until the server's `watch_stop`. */
+void *conn_watch_main(void *server);
+
+/* A condition that waits by the monotonic clock, as deadlines are. */
+void http_cond_init(pthread_cond_t *cond);
+void http_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline);
+
+/* ---- the server ---- */
+
+struct http_server {
+    struct http_options options; /* with the defaults filled in */
+    struct http_guard guard;
+    char bound[ADDR_TEXT];
+    char url[HOST_PORT_TEXT + 8];
+    uint16_t port;
+    int listen_fd;
+    struct MHD_Daemon *daemon;
+
+    pthread_mutex_t lock;      /* of all below */
+    pthread_cond_t changed;    /* active, or conns */
+    pthread_cond_t watch_wake; /* watch_stop */
+    struct http_conn *conns;
+    struct http_stream *streams;
+    unsigned active; /* requests between their headers and the end of their answer */
+    bool watch_stop;
+    pthread_t watch;
+    atomic_bool stopping;
+    atomic_size_t body_bytes;
+};
+
+/* ---- a request ---- */
+
+struct http_request {
+    struct http_server *server;
+    struct http_conn *conn;
+    struct MHD_Connection *mhd;
+    struct arena arena;
+    struct buf body;
+    size_t body_counted; /* of the server's body_bytes */
+
+    char *raw;          /* the target as it came */
+    const char *raw_at; /* where the library has it */
+    size_t raw_len;
+    const char *method;
+    unsigned minor; /* HTTP/1.minor */
+    struct http_target target;
+    struct http_head head;
+    struct http_field headers[HTTP_HEADERS_MAX];
+    size_t header_count;
+    const struct route_entry *route;
+    struct http_pair params[HTTP_PARAMS_MAX];
+    size_t param_count;
+
+    struct http_pair answer_headers[HTTP_HEADERS_MAX];
+    size_t answer_count;
+    const char *cors_origin; /* allowed and to be named in the answer */
+    bool started;            /* the headers were checked */
+    bool counted;            /* among the active ones */
+    bool answered;
+    bool last;        /* the connection is closed after the answer */
+    bool unread;      /* some of the body will never be read */
+    unsigned refused; /* the status to refuse with once the request is whole; 0 */
+    struct error error;
+};
+
+struct http_answer {
+    unsigned status;
+    const char *content_type;
+    const void *body;
+    size_t len;
+    int64_t size; /* of a reader; -1 */
+    const struct http_reader *reader;
+    struct http_stream *stream;
+};
+
+/* Takes over the reader, or a reference of the stream. */
+void server_answer(struct http_request *req, const struct http_answer *answer);
+
+/* ---- streams ---- */
+
+int stream_new(struct http_request *req, const struct http_stream_options *options,
+               struct http_stream **ret, struct error *reterr) must_check;
+
+/* On the connection's thread: bytes for the client; waits for them. 0 at the regular end, -1 when
+ * the connection is to be cut. */
+ssize_t stream_pull(struct http_stream *stream, char *ret, size_t len);
+
+/* The connection is done with the stream; drops its reference. */
+void stream_detach(struct http_stream *stream);
+
+/* Of all streams: on_stop, or the end. */
+void streams_stop(struct http_server *server);
+void streams_cut(struct http_server *server);
+
+/* ---- routes ---- */
+
+/* The entry for method and path, its parameters in the request; else NULL with the methods that
+ * the path has in `allow` ("" when it has none at all). */
+const struct route_entry *route_find(struct http_request *req, const char *method,
+                                     struct buf *allow);
