@@ -99,18 +99,22 @@ static bool path_is_known(const char *path, size_t len, const char *own)
     return common > 1 && memcmp(path, own, common) == 0;
 }
 
-/* The length of an absolute path that begins here, 0 for none. */
+/* The length of an absolute path that begins here, 0 for none. The name of an archive's entry is
+ * the caller's own, and the reason why it was refused. */
 static size_t path_length(const char *text, const char *at)
 {
+    static const char entry[] = "entry '";
     char before = at > text ? at[-1] : ' ';
-    size_t len;
+    size_t len = sizeof(entry) - 1;
 
-    if (*at != '/' || !at[1] || !strchr(" '\"(=[<,:", before))
+    if (*at != '/' || !at[1] || !strchr(" '\"(=[<,:", before) ||
+        ((size_t)(at - text) >= len && memcmp(at - len, entry, len) == 0))
         return 0;
     if (before == '\'' || before == '"') {
         const char *end = strchr(at, before);
 
-        return end ? (size_t)(end - at) : strlen(at);
+        len = end ? (size_t)(end - at) : strlen(at);
+        return len > 1 ? len : 0;
     }
     len = strcspn(at, " '\")]>;,");
     while (len && (at[len - 1] == ':' || at[len - 1] == '.'))
