@@ -54,7 +54,7 @@ int file_explain(const struct session *s, struct error *reterr)
         return reterr ? -(int)reterr->code : -ERR_SYSTEM;
     why = *reterr;
     error_set(reterr, ERR_DISK,
-              "%.280s (/workspace and /tmp have %llu MiB each, by CONTAINER_TMPFS_SIZE)", why.text,
+              "%.280s (CONTAINER_TMPFS_SIZE gives each file system %llu MiB)", why.text,
               (unsigned long long)(s->tmpfs_bytes / MIB));
     reterr->sys = why.sys;
     return -ERR_DISK;
