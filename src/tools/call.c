@@ -5,7 +5,6 @@
  */
 #include "tools/tool-internal.h"
 
-#include "base/clock.h"
 #include "base/str.h"
 
 enum { TOOLS_MAX = 32 };
@@ -18,7 +17,7 @@ static pthread_once_t table_once = PTHREAD_ONCE_INIT;
 
 static void table_parse(void)
 {
-    for (size_t i = 0; tool_table[i] && i < TOOLS_MAX; i++) {
+    for (size_t i = 0; i < TOOLS_MAX && tool_table[i]; i++) {
         const char *text = tool_table[i]->input_schema;
 
         if (schema_new(text, strlen(text), &table_schemas[i], NULL) < 0)
@@ -31,7 +30,7 @@ static const struct schema *schema_of(struct tool_call *call, struct error *rete
     const char *text = call->tool->input_schema;
 
     pthread_once(&table_once, table_parse);
-    for (size_t i = 0; tool_table[i] && i < TOOLS_MAX; i++) {
+    for (size_t i = 0; i < TOOLS_MAX && tool_table[i]; i++) {
         if (tool_table[i] == call->tool && table_schemas[i])
             return table_schemas[i];
     }

@@ -157,11 +157,6 @@ yyjson_mut_val *payload_text(yyjson_mut_doc *doc, const struct error *error, con
 
 /* ---- parts ---- */
 
-int payload_write(yyjson_mut_doc *doc, struct buf *ret, struct error *reterr)
-{
-    return json_mut_write(doc, ret, reterr);
-}
-
 /* Adds "active_sessions"; how many there are. */
 static size_t sessions_add(struct tool_call *call, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {

@@ -36,7 +36,7 @@ int tool_run(struct tool_call *call, const char *session_id, const struct run_op
     const struct tool_context *context = call->context;
     struct run_options o = *options;
     auto_run struct run *run = NULL;
-    struct run_outcome outcome;
+    struct run_outcome outcome = {};
     int n;
 
     o.size = sizeof(o);

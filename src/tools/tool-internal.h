@@ -115,9 +115,6 @@ int payload_add_death(struct tool_call *call, const char *session_id, struct buf
  */
 yyjson_mut_val *payload_text(yyjson_mut_doc *doc, const struct error *error, const char *own);
 
-/* Appends a whole document. */
-int payload_write(yyjson_mut_doc *doc, struct buf *ret, struct error *reterr) must_check;
-
 /* The session is there and alive: ERR_NOT_FOUND, ERR_DIED. */
 int tool_session_check(struct tool_call *call, const char *session_id, struct session_info *ret,
                        struct error *reterr) must_check;

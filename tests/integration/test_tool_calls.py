@@ -5,8 +5,10 @@ Weaknesses of the reference that these tools must not have are named w05, w06 an
 """
 
 import base64
+import io
 import json
 import re
+import tarfile
 import time
 
 import mcpstdio
@@ -553,7 +555,8 @@ def test_w06_imports_are_checked_with_and_without_a_destination(tools, make):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_w25_files_and_folders_go_from_session_to_session(tools, make, language):
     source, target = make("python"), make(language)
-    tools.sh(source, "mkdir -p out/deep; printf 'a,b\\n1,2\\n' > out/data.csv; printf x > out/deep/y")
+    tools.sh(source, "mkdir -p out/deep; printf x > out/deep/y; "
+                     "printf 'a,b\\n1,2\\n' > out/data.csv")
     entry = {"session_id": source, "path": "out", "destination": "taken"}
     failed, = tools.files("import_files", target, entry)["files"]
     assert failed["success"] is False and "export" in failed["error"]
@@ -572,6 +575,25 @@ def test_w25_files_and_folders_go_from_session_to_session(tools, make, language)
     assert blocked["success"] is False and blocked["error"], "a folder over a file"
     assert good["success"] is True
     assert tools.sh(target, "cat renamed.csv")["stdout"] == "a,b\n1,2\n"
+
+
+def test_archives_are_unpacked_when_asked(tools, make, folders):
+    session, packed = make(), io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        archive.add(folders / "in" / "tree", "tree")
+    (folders / "in" / "tree.tar.gz").write_bytes(packed.getvalue())
+    payload = tools.files(
+        "import_files", session, {"source": f"{folders}/in/tree.tar.gz", "destination": "kept/"},
+        {"source": f"{folders}/in/tree.tar.gz", "destination": "host", "extract": True},
+        {"file_content": base64.b64encode(packed.getvalue()).decode(), "encoding": "base64",
+         "destination": "inline", "extract": "true"},
+        {"file_content": "no archive", "destination": "none", "extract": True})
+    kept, host, inline, none = payload["files"]
+    assert kept["destination"] == "/workspace/kept/tree.tar.gz"
+    assert (host["success"], host["size"]) == (inline["success"], inline["size"]) == (True, 6), host
+    assert none["success"] is False and none["error"]
+    found = tools.sh(session, "cat host/tree/one.txt inline/tree/deep/two.txt; ls")["stdout"]
+    assert found == "onetwohost\ninline\nkept\n"
 
 
 def test_an_unknown_source_session_is_the_entrys_failure(tools, make):
