@@ -103,7 +103,7 @@ static int target_copy(const struct entry *e, char ret[RECORD_TEXT_MAX], struct 
 
 int output_entry(struct output *o, const struct entry *e, struct error *reterr)
 {
-    char path[RECORD_TEXT_MAX], target[RECORD_TEXT_MAX];
+    char path[RECORD_TEXT_MAX] = "", target[RECORD_TEXT_MAX];
     struct record record = {.kind = e->kind, .path = path, .mtime_ms = e->mtime_ms};
     bool slash = false;
     int r = name_clean(e, path, &slash, reterr);

@@ -5,9 +5,10 @@
 #include "archive/output.h"
 #include "archive/tar.h"
 
+/* `magic` has the version behind it: each kind of tar has its own eight bytes. */
 struct tar_header {
     char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type;
-    char target[100], magic[6], version[2], uname[32], gname[32], major[8], minor[8];
+    char target[100], magic[8], uname[32], gname[32], major[8], minor[8];
     char prefix[155], pad[12];
 };
 

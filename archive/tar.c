@@ -32,12 +32,12 @@ static bool is_ustar(const struct tar_header *h)
     return memcmp(h->magic,
                   "ustar\0"
                   "00",
-                  sizeof(h->magic) + sizeof(h->version)) == 0;
+                  sizeof(h->magic)) == 0;
 }
 
 static bool is_known(const struct tar_header *h)
 {
-    static const char none[sizeof(h->magic) + sizeof(h->version)];
+    static const char none[sizeof(h->magic)];
 
     return is_ustar(h) || memcmp(h->magic, "ustar  ", sizeof(none)) == 0 ||
            memcmp(h->magic, none, sizeof(none)) == 0;
