@@ -207,7 +207,7 @@ class McpPipe:
     """A client of `sandbox-agent mcp` that does nothing but write a line and read one."""
 
     def __init__(self):
-        self.process = subprocess.Popen([ROOT / "build/sandbox-agent", "mcp"],
+        self.process = subprocess.Popen([sa.BUILD / "sandbox-agent", "mcp"],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, bufsize=0)
         self.lines = os.fdopen(self.process.stdout.fileno(), "rb", closefd=False)

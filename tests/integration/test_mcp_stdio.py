@@ -135,7 +135,6 @@ def test_case_44_stdout_is_only_json_rpc(start, era):
     forged = [m for m in server.messages if isinstance(m.get("result"), dict)
               and "forged" in m["result"]]
     assert not forged, "user code answered a request"
-    assert b"debug" in server.stderr.lower()
     end(server)
 
 
@@ -289,20 +288,38 @@ def test_api_29_the_end_inside_of_a_line(start, era, rest):
     end(server)
 
 
-def test_api_29_nobody_reads(start):
-    """A client that closed its end of stdout is gone."""
-    server = start()
-    session = server.create()
-    server.process.stdout.close()
+@pytest.mark.parametrize("deaf", [False, True])
+def test_api_29_nobody_reads(state, deaf):
+    """A client that closed its end of stdout is gone; one that only stopped reading keeps no end
+    of input from being the end."""
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen(
+        [mcpstdio.AGENT, "mcp"], stdin=subprocess.PIPE, stdout=write_end,
+        stderr=subprocess.DEVNULL, bufsize=0, env=mcpstdio.environment(state))
+    os.close(write_end)
+    if not deaf:
+        os.close(read_end)
     try:
-        for _ in range(200):
-            server.start_call("execute_code", {"session_id": session, "code": "1"})
+        for number in range(40):
+            line = {"jsonrpc": "2.0", "id": number, "method": "tools/list", "params": {
+                "_meta": {f"{mcpstdio.META}protocolVersion": mcpstdio.MODERN,
+                          f"{mcpstdio.META}clientCapabilities": {}}}}
+            try:
+                process.stdin.write(json.dumps(line).encode() + b"\n")
+            except BrokenPipeError:
+                break
             time.sleep(0.01)
-    except (BrokenPipeError, ValueError):
-        pass
-    server.end_input()
-    server.process.wait(5)
-    assert server.process.returncode >= 0, "killed by a signal"
+        begin = time.monotonic()
+        process.stdin.close()
+        process.wait(10)
+        assert time.monotonic() - begin < 2.5
+        assert process.returncode >= 0, "killed by a signal"
+    finally:
+        process.kill()
+        process.wait()
+        if deaf:
+            os.close(read_end)
+    mcpstdio.assert_nothing_left(state, within=2)
 
 
 def test_api_29_the_parent_dies(state):
@@ -350,7 +367,7 @@ ACCEPT = [
     '"/"', "\"'\"", '"[{,:}]"', '"// no comment"', '"' + "x" * 70000 + '"', *escapes(),
     # arrays and objects
     "[]", "[ ]", "[\t]", "[\r]", "[[]]", "[[],[]]", "[1]", "[1,2]", "[ 1 , 2 ]", "[null,1,\"a\"]",
-    "[[[[[[[[]]]]]]]]", "[" * 100 + "]" * 100, "[" + ",".join("0" * 5000) + "]",
+    "[[[[[[[[]]]]]]]]", "[" * 60 + "]" * 60, "[" + ",".join("0" * 5000) + "]",
     "{}", "{ }", '{"a":1}', '{"a":{}}', '{"":0}', '{"a":1,"b":2}', '{ "a" : 1 }', '{"a":[]}',
     '{"\\u0061":1}', '{"a":1,"A":1}', '{"é":"ü"}', '{"a":{"a":1}}', '[{"a":1},{"a":1}]',
     # white space around
@@ -437,10 +454,11 @@ def test_api_01_what_is_not_json_is_refused(judge):
 
 
 def test_api_02_depth(judge):
-    """No more than 128 values inside each other; the message itself takes two."""
-    assert judge(b"[" * 120 + b"]" * 120)
-    assert not judge(b"[" * 127 + b"]" * 127)
-    assert not judge(b'{"a":' * 127 + b"1" + b"}" * 127)
+    """No more than 64 values inside each other; the message itself is two of them."""
+    assert judge(b"[" * 62 + b"]" * 62)
+    assert not judge(b"[" * 63 + b"]" * 63)
+    assert judge(b'{"a":' * 62 + b"1" + b"}" * 62)
+    assert not judge(b'{"a":' * 63 + b"1" + b"}" * 63)
 
 
 def test_api_02_numbers_reach_the_tools_whole(start, era):
@@ -648,9 +666,9 @@ def test_case_08_progress_only_for_who_asked(start):
         times = moments[server]
         assert max(b - a for a, b in zip(times, times[1:], strict=False)) <= 20
     time.sleep(2)
-    for server in servers:
+    for server, (_, loud) in zip(servers, calls, strict=True):
         order = [m.get("id", m.get("method")) for m in server.messages]
-        assert "notifications/progress" not in order[order.index(calls[0][1]):]
+        assert "notifications/progress" not in order[order.index(loud):]
 
 
 @pytest.mark.parametrize("token", [7, "", "é", "x" * 1000])
@@ -685,13 +703,18 @@ def test_case_38_two_calls_in_flight(start, era):
 
 
 def test_many_calls_in_flight(start, era):
-    """A hundred cells at once; all are answered, each with its own value."""
+    """Sixty cells at once; each is answered with its own value, and a session keeps the order."""
     server = start(era)
     sessions = [server.create() for _ in range(3)]
-    calls = {server.start_call("execute_code", {"session_id": sessions[n % 3],
-                                                "code": f"{n} * 10"}): n for n in range(100)}
+    for session in sessions:
+        server.execute(session, "order = []")
+    calls = {server.start_call("execute_code", {
+        "session_id": sessions[n % 3], "code": f"order.append({n}); {n} * 10"}): n
+        for n in range(60)}
     for call, number in calls.items():
         assert plain(server.result(call)["structuredContent"]) == str(number * 10)
+    for first, session in enumerate(sessions):
+        assert plain(server.execute(session, "order")) == str(list(range(first, 60, 3)))
 
 
 def cancel(server, call, **more):
@@ -913,12 +936,12 @@ def test_case_50_a_hostile_tree_from_another_session(start, era):
     server = start(era)
     source, target = server.create(), server.create()
     server.execute(source, HOSTILE)
+    export(server, source, "tree")
     server.execute(target, "import os; os.mkdir('tree'); os.symlink('/tmp', 'tree/sub')")
     result = server.call("import_files", {"session_id": target, "files": [
         {"session_id": source, "path": "tree", "destination": "copy"}]})
     entry, = result["structuredContent"]["files"]
-    if not entry["success"]:
-        assert entry["error"] and "/" not in entry["error"].split("tree")[0]
+    assert entry["success"] or "not exported" not in entry["error"], entry
     payload = server.execute(target, """
 found = {}
 for base, folders, files in os.walk("copy"):
@@ -935,19 +958,23 @@ sorted(bad)""")
 
 
 @pytest.mark.parametrize(("make", "limit"), [
-    ("path = 'tree'\nfor _ in range(80):\n    path += '/d'\nos.makedirs(path)", "64"),
-    ("os.mkdir('tree'); f = open('tree/z', 'wb'); f.truncate(5 << 30); f.close()", "4 GiB"),
-])
+    ("path = 'tree'\nfor _ in range(80):\n    path += '/d'\nos.makedirs(path)", "64 folders"),
+    ("os.mkdir('tree')\nfor name in 'abc':\n    with open(f'tree/{name}', 'wb') as file:\n"
+     "        file.truncate(1900 << 20)", "4294967296"),
+], ids=["depth", "bytes"])
 def test_case_50_limits_have_names(start, era, make, limit):
+    """The first door that a tree passes names what it is too much of; nothing of it is left."""
     server = start(era)
     source, target = server.create(), server.create()
-    server.execute(source, f"import os\n{make}")
+    assert server.execute(source, f"import os\n{make}")["success"]
     begin = time.monotonic()
+    exported, _ = export(server, source, "tree")
     result = server.call("import_files", {"session_id": target, "files": [
         {"session_id": source, "path": "tree", "destination": "copy"}]})
     entry, = result["structuredContent"]["files"]
-    assert not entry["success"] and limit in entry["error"], entry
-    assert time.monotonic() - begin < 10
+    assert not entry["success"]
+    assert limit in exported["files"][0]["error"] + entry["error"], (exported, entry)
+    assert time.monotonic() - begin < 20
     left = server.call("execute_terminal", {"session_id": target, "command": "ls -A"})
     assert left["structuredContent"]["stdout"] == "", "a piece of it is left"
 

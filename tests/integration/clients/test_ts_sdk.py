@@ -15,7 +15,7 @@ WAYS = [("v1", "legacy"), ("v2", "legacy"), ("v2", "modern")]
 
 
 @pytest.fixture(scope="module")
-def drivers(tmp_path_factory, http_server):
+def drivers(tmp_path_factory, request):
     """One driver for each way and transport, all of them under way at once."""
     home = tmp_path_factory.mktemp("drivers")
     (home / "node_modules").symlink_to(conformance.CLIENTS)
@@ -27,7 +27,7 @@ def drivers(tmp_path_factory, http_server):
             state = tmp_path_factory.mktemp("mcp")
             options = {"sdk": sdk, "era": era}
             if transport == "http":
-                options["url"] = http_server.url
+                options["url"] = request.getfixturevalue("http_server").url
             else:
                 options |= {"command": str(mcpstdio.AGENT), "env": mcpstdio.environment(state)}
             process = subprocess.Popen(
