@@ -28,9 +28,10 @@ enum {
     BLOCKS_MAX = 20,    /* of media in one answer */
     FRAMES_MAX = 1000,
     TITLE_MAX = 80,
-    BLOCK_ROOM = 128, /* of a block's own words and punctuation */
-    ONE_MS = 20000,   /* for one picture */
-    ALL_MS = 30000,   /* for all */
+    PLAYER_MAX = 1000, /* of the page around a sound */
+    BLOCK_ROOM = 128,  /* of a block's own words and punctuation */
+    ONE_MS = 20000,    /* for one picture */
+    ALL_MS = 30000,    /* for all */
 };
 
 #define SHRINK "/opt/sandbox-agent/kernel/shrink"
@@ -74,11 +75,11 @@ static bool is_text(const char *mime)
            mime_is(mime, "text/latex");
 }
 
-/* What a model can read although it is not meant for it. */
+/* What a model can read although it is not meant for it; not the innards of somebody's figures. */
 static bool is_readable(const char *mime)
 {
     return mime_is(mime, "text/") || is_svg(mime) || mime_is(mime, "application/json") ||
-           mime_is(mime, "application/javascript") || str_ends(mime, "+json");
+           mime_is(mime, "application/javascript") || mime_is(mime, "application/geo+json");
 }
 
 static bool mime_check(const char *mime)
@@ -156,13 +157,17 @@ static bool title_find(const struct display *o, const char **ret, size_t *ret_le
     return *ret_len > 0;
 }
 
-static void other_note(struct content_item *item)
+static void other_note(struct content_item *item, yyjson_val *value)
 {
     const struct display *o = item->display;
+    yyjson_val *traces = yyjson_obj_get(value, "data");
     const char *title;
     size_t len;
 
-    if (title_find(o, &title, &len))
+    if (mime_is(item->mime, "application/vnd.plotly"))
+        note_set(item, "a Plotly figure of %zu traces (%s), %zu bytes", yyjson_arr_size(traces),
+                 json_get_str(yyjson_arr_get_first(traces), "type", "scatter"), o->len);
+    else if (title_find(o, &title, &len))
         note_set(item, "%s, %zu bytes, with the title '%.*s'", item->mime, o->len, (int)len, title);
     else
         note_set(item, "%s, %zu bytes", item->mime, o->len);
@@ -192,14 +197,46 @@ static void picture_look(struct content_item *item, const struct buf *data)
         item->class = CONTENT_PICTURE;
 }
 
+/*
+ * A page that is nothing but a player, as notebooks show sound: the type and the base64 in it. What
+ * does not look exactly so stays a page.
+ */
+static bool player_find(const char *mime, yyjson_val *value, char ret_mime[DISPLAY_MIME_SIZE],
+                        struct buf *ret)
+{
+    static const char start[] = "src=\"data:audio/", mark[] = ";base64,";
+    const char *page = yyjson_get_str(value), *type, *data, *end;
+    size_t len = yyjson_get_len(value), type_len;
+
+    if (!page || !mime_is(mime, "text/html") || !strstr(page, "<audio") ||
+        !(type = strstr(page, start)) || !(data = strstr(type, mark)) || !(end = strchr(data, '"')))
+        return false;
+    type += strlen(start) - strlen("audio/");
+    type_len = (size_t)(data - type);
+    data += strlen(mark);
+    if (type_len >= DISPLAY_MIME_SIZE || len - (size_t)(end - data) > PLAYER_MAX ||
+        base64_decode(ret, data, (size_t)(end - data)) < 0)
+        return false;
+    snprintf(ret_mime, DISPLAY_MIME_SIZE, "%.*s", (int)type_len, type);
+    return mime_check(ret_mime);
+}
+
 static int item_keep(struct content_media *m, struct content_item *item, yyjson_val *value,
                      struct error *reterr)
 {
+    char mime[DISPLAY_MIME_SIZE];
     auto_buf struct buf data;
+    bool decoded = true;
     int r;
 
     buf_init(&data, DECODED_MAX);
-    if (value_decode(item->mime, value, &data) < 0) {
+    if (player_find(item->mime, value, mime, &data)) {
+        snprintf(item->mime, sizeof(item->mime), "%s", mime);
+    } else {
+        buf_clear(&data);
+        decoded = value_decode(item->mime, value, &data) >= 0;
+    }
+    if (!decoded) {
         buf_clear(&data);
         note_set(item, "%s that is not valid base64", item->mime);
     } else if (data.len && is_picture(item->mime)) {
@@ -210,7 +247,7 @@ static int item_keep(struct content_media *m, struct content_item *item, yyjson_
     r = displays_put(m->context->displays, m->payload->session_id, item->mime, &data,
                      &item->display, reterr);
     if (r == 0 && !item->note[0] && item->class == CONTENT_OTHER)
-        other_note(item);
+        other_note(item, value);
     return r;
 }
 

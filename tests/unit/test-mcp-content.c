@@ -547,6 +547,38 @@ TEST(sound_is_a_block_when_it_fits)
     assert_str_has(json_get_str(block_of(&linked, "resource_link", 0), "name", ""), ".wav");
 }
 
+TEST(a_player_is_the_sound_in_it)
+{
+    static const char *const payloads[] = {
+        "{\"success\":true,\"display_outputs\":[{\"type\":\"text/html\",\"data\":\"\\n<audio "
+        "controls>"
+        "<source src=\\\"data:audio/wav;base64,UklGRg==\\\" type=\\\"audio/wav\\\" /></audio>\"}]}",
+        "{\"success\":true,\"result\":{\"text/html\":\"<audio "
+        "src=\\\"data:audio/mpeg;base64,UklGRg==\\\">\",\"text/plain\":\"x\"}}",
+        "{\"success\":true,\"result\":{\"text/html\":\"<audio "
+        "src=\\\"data:audio/mpeg;base64,Ukl?Rg==\\\">\"}}",
+        "{\"success\":true,\"result\":{\"text/html\":\"<audio "
+        "src=\\\"data:audio/;<x>;base64,UklGRg==\\\">\"}}",
+        "{\"success\":true,\"result\":{\"text/html\":\"<audio src=\\\"data:audio/x;base64,\"}}",
+    };
+    static const char *const kinds[] = {"audio/wav", "audio/mpeg", NULL, NULL, NULL};
+    auto_setting struct setting s = {};
+
+    setting_init(&s);
+    for (size_t i = 0; i < ARRAY_LEN(payloads); i++) {
+        auto_shown struct shown shown = format_text(&s, payloads[i]);
+        yyjson_val *block = block_of(&shown, "audio", 0);
+
+        if (kinds[i]) {
+            assert_str_eq(json_get_str(block, "mimeType", ""), kinds[i]);
+            assert_str_eq(json_get_str(block, "data", ""), "UklGRg==");
+        } else {
+            assert_null(block);
+            assert_not_null(block_of(&shown, "resource_link", 0));
+        }
+    }
+}
+
 TEST(pages_and_drawings_are_links)
 {
     auto_setting struct setting s = {};
@@ -568,6 +600,9 @@ TEST(pages_and_drawings_are_links)
     assert_str_eq(json_get_str(block_of(&shown, "resource_link", 1), "mimeType", ""),
                   "image/svg+xml");
     assert_str_has(json_get_str(block_of(&shown, "resource_link", 2), "uri", ""), ".json");
+    assert_str_has(json_get_str(block_of(&shown, "resource_link", 2), "description", ""),
+                   "Plotly figure of 2 traces (scatter)");
+    assert_null(yyjson_obj_get(display_of(&shown, 2), "data"));
     assert_str_has(json_get_str(block_of(&shown, "resource_link", 3), "uri", ""), ".pdf");
     assert_null(block_of(&shown, "resource_link", 4));
     /* Small texts can be read at once; binary data cannot. */
