@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a model gets of a cell's displays: pictures and sounds under a budget, links to the whole."""
+"""What a model gets of a cell's displays: pictures and sounds in a budget, links to the whole."""
 
 import base64
 import json
