@@ -168,7 +168,8 @@ def hostile_entries(session):
 HOSTILE_EXPORTS = [
     "/etc/passwd", "../etc/passwd", "/workspace/../etc/passwd", "/workspace/..", "..", "/", "",
     "/proc/self/environ", "/proc/1/root/etc/passwd", "/workspacex", "/workspace2/a", "/tmp", "fifo",
-    "missing", "a/missing", "a/in/x", "link/../../etc/passwd", "a\0b", "x" * 5000, "~/x", "/dev/zero",
+    "missing", "a/missing", "a/in/x", "link/../../etc/passwd", "a\0b", "x" * 5000, "~/x",
+    "/dev/zero",
     "/home/sandbox/.profile", "file:///workspace/a", "%2e%2e/etc/passwd", "/dev/shm",
 ]
 
