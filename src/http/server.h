@@ -154,15 +154,18 @@ enum http_gone {
 };
 
 /*
- * on_gone is called at most once, on any thread, and not after http_stream_close(): within a second
- * after the client has left, whether or not something is written. on_stop is called by
- * http_server_stop(), before, and may write and close. Both may be NULL.
+ * All may be NULL. on_gone is called at most once: within a second after the client has left,
+ * whether or not something is written; not by a thread that writes, and not begun after
+ * http_stream_close(). on_stop is called by http_server_stop(), before, and may write and close.
+ * on_done is called once, after all others, even when http_stream_open() fails: `user` is not used
+ * any more.
  */
 struct http_stream_options {
     unsigned status;
     const char *content_type;
     void (*on_gone)(void *user, enum http_gone why);
     void (*on_stop)(void *user);
+    void (*on_done)(void *user);
     void *user;
 };
 
@@ -175,20 +178,17 @@ int http_stream_open(struct http_request *req, const struct http_stream_options 
                      struct http_stream **ret, struct error *reterr) must_check;
 
 /*
- * All of `data`, in order, or a failure. Waits while the client's buffer is full. ERR_CANCELLED
- * once the client has left or the stream is closed; ERR_TIMEOUT when the client is too slow: it is
- * dropped then. Any thread; not from on_gone.
+ * All of `data`, in order, or a failure. Waits while the client's buffer is full; but a handler's
+ * own writes never wait. ERR_CANCELLED once the client has left or the stream is closed;
+ * ERR_TIMEOUT when the client is too slow: it is dropped then. Any thread.
  */
 int http_stream_write(struct http_stream *stream, const void *data, size_t len,
                       struct error *reterr) must_check;
 
-/*
- * The regular end, once what was written is sent. Waits for an on_gone that is running on another
- * thread, so hold no lock that it takes. Later calls do nothing.
- */
+/* The regular end, once what was written is sent. Later calls do nothing. */
 void http_stream_close(struct http_stream *stream);
 
-/* The end as a failure: the connection is cut, so no client takes the body for whole. */
+/* The end as a failure: the connection is cut, and no client takes the body for whole. */
 void http_stream_abort(struct http_stream *stream);
 bool http_stream_is_gone(struct http_stream *stream);
 

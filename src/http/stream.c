@@ -26,11 +26,14 @@ struct piece {
 };
 
 struct http_stream {
-    atomic_uint refs, users; /* all references; those that are not the server's own */
-    int wake;                /* eventfd: something changed for the connection's thread */
+    atomic_uint refs;  /* of its memory */
+    atomic_uint users; /* of them, those of writers */
+    atomic_uint calls; /* of them, those that may still call the user's functions */
+    int wake;          /* eventfd: something changed for the connection's thread */
     struct http_stream_options options;
     bool events; /* text/event-stream */
     unsigned keep_alive_ms, send_timeout_ms, min_rate;
+    pthread_t opener; /* the connection's thread */
 
     /* Of the connection's thread and, for the list, of the server's lock. */
     struct http_conn *conn;
@@ -42,10 +45,10 @@ struct http_stream {
     pthread_cond_t changed;
     struct piece *first, **last;
     size_t held, held_max; /* bytes of all pieces */
+    bool pulled;           /* the handler has returned, and the connection takes what is written */
     bool closed, aborted, detached;
-    bool gone;    /* nothing will be taken any more */
-    bool calling; /* on_gone is running, on `caller` */
-    pthread_t caller;
+    bool gone; /* nothing will be taken any more */
+    bool told; /* on_gone was called */
 };
 
 static void stream_link(struct http_stream *s, struct http_server *server)
@@ -85,6 +88,8 @@ int stream_new(struct http_request *req, const struct http_stream_options *optio
     }
     atomic_init(&s->refs, 2); /* the caller's and the connection's */
     atomic_init(&s->users, 1);
+    atomic_init(&s->calls, 1);
+    s->opener = pthread_self();
     s->options = *options;
     s->events = options->content_type && str_starts(options->content_type, "text/event-stream");
     s->keep_alive_ms = o->keep_alive_ms;
@@ -109,27 +114,21 @@ static void stream_wake(struct http_stream *s)
     (void)!write(s->wake, &one, sizeof(one));
 }
 
-/* The client takes nothing more: tells who writes, once. */
+/* The client takes nothing more: tells who opened the stream, once. Never from a write, whose
+ * caller may hold what on_gone wants. */
 static void stream_gone(struct http_stream *s, enum http_gone why)
 {
     bool tell;
 
     pthread_mutex_lock(&s->lock);
-    tell = !s->gone && !s->closed && s->options.on_gone;
+    tell = !s->told && !s->closed && s->options.on_gone;
     s->gone = true;
-    s->calling |= tell;
-    if (tell)
-        s->caller = pthread_self();
+    s->told |= tell;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
     stream_wake(s);
-    if (!tell)
-        return;
-    s->options.on_gone(s->options.user, why);
-    pthread_mutex_lock(&s->lock);
-    s->calling = false;
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
+    if (tell)
+        s->options.on_gone(s->options.user, why);
 }
 
 static void stream_release(struct http_stream *s)
@@ -147,6 +146,14 @@ static void stream_release(struct http_stream *s)
     pthread_mutex_destroy(&s->writer);
     close(s->wake);
     free(s);
+}
+
+/* Ends a reference under which the user's functions may be called. */
+static void calls_release(struct http_stream *s)
+{
+    if (atomic_fetch_sub(&s->calls, 1) == 1 && s->options.on_done)
+        s->options.on_done(s->options.user);
+    stream_release(s);
 }
 
 /* ---- the connection's side ---- */
@@ -175,6 +182,7 @@ static ssize_t data_take(struct http_stream *s, char *ret, size_t len)
     bool dead, end;
 
     pthread_mutex_lock(&s->lock);
+    s->pulled = true;
     dead = s->gone || s->aborted;
     while (!dead && s->first && n < len)
         n += piece_take(s, ret + n, len - n);
@@ -246,7 +254,7 @@ void stream_detach(struct http_stream *s)
     s->detached = true;
     pthread_mutex_unlock(&s->lock);
     stream_gone(s, cut ? (enum http_gone)(cut - 1) : HTTP_GONE_CLIENT);
-    stream_release(s);
+    calls_release(s);
 }
 
 /* ---- stopping ---- */
@@ -264,6 +272,7 @@ static struct http_stream **streams_list(struct http_server *server)
     count = 0;
     for (struct http_stream *s = server->streams; s && list; s = s->next) {
         atomic_fetch_add(&s->refs, 1);
+        atomic_fetch_add(&s->calls, 1);
         list[count++] = s;
     }
     pthread_mutex_unlock(&server->lock);
@@ -287,7 +296,7 @@ static void streams_each(struct http_server *server, void (*act)(struct http_str
 
     for (struct http_stream **s = list; s && *s; s++) {
         act(*s);
-        stream_release(*s);
+        calls_release(*s);
     }
 }
 
@@ -312,11 +321,11 @@ int http_stream_open(struct http_request *req, const struct http_stream_options 
                      struct http_stream **ret, struct error *reterr)
 {
     struct http_stream *s;
-    int r;
+    int r = req->answered ? error_set(reterr, ERR_INTERNAL, "the request has its answer already")
+                          : stream_new(req, options, &s, reterr);
 
-    if (req->answered)
-        return error_set(reterr, ERR_INTERNAL, "the request has its answer already");
-    r = stream_new(req, options, &s, reterr);
+    if (r < 0 && options->on_done)
+        options->on_done(options->user);
     if (r < 0)
         return r;
     if (s->events) {
@@ -335,7 +344,9 @@ int http_stream_open(struct http_request *req, const struct http_stream_options 
  * held. */
 static ssize_t piece_put(struct http_stream *s, const char *data, size_t len, int64_t deadline)
 {
-    size_t room = s->held_max - s->held;
+    /* A handler that waited for room would wait for itself. */
+    bool all = !s->pulled && pthread_equal(s->opener, pthread_self());
+    size_t room = all ? SIZE_MAX : s->held_max - MIN(s->held, s->held_max);
     struct piece *p;
 
     if (room < sizeof(*p) + MIN(len, (size_t)PIECE_MIN)) {
@@ -361,15 +372,17 @@ static int write_locked(struct http_stream *s, const char *data, size_t len, str
     while (len > 0) {
         ssize_t n;
 
-        if (s->gone || s->closed)
+        if (s->gone || s->closed || s->aborted)
             return error_set(reterr, ERR_CANCELLED, "the client has left");
         if (clock_ms() >= deadline) {
             /* Its thread may be waiting for room in the socket, which never comes. */
             if (!s->detached)
                 conn_cut(s->conn, HTTP_GONE_SLOW);
+            s->gone = true;
             return error_set(reterr, ERR_TIMEOUT, "the client reads too slowly and was dropped");
         }
         n = piece_put(s, data, len, deadline);
+        s->aborted |= n < 0;
         if (n < 0)
             return error_no_memory(reterr);
         if (n > 0)
@@ -389,18 +402,9 @@ int http_stream_write(struct http_stream *s, const void *data, size_t len, struc
     r = write_locked(s, data, len, reterr);
     pthread_mutex_unlock(&s->lock);
     pthread_mutex_unlock(&s->writer);
-    if (r == -ERR_TIMEOUT)
-        stream_gone(s, HTTP_GONE_SLOW);
-    else if (r == -ERR_NO_MEMORY)
-        http_stream_abort(s);
+    if (r == -ERR_TIMEOUT || r == -ERR_NO_MEMORY)
+        stream_wake(s);
     return r;
-}
-
-/* With the lock held: nobody is told of the client's end after this. */
-static void calls_wait(struct http_stream *s)
-{
-    while (s->calling && !pthread_equal(s->caller, pthread_self()))
-        pthread_cond_wait(&s->changed, &s->lock);
 }
 
 void http_stream_close(struct http_stream *s)
@@ -408,7 +412,6 @@ void http_stream_close(struct http_stream *s)
     pthread_mutex_lock(&s->lock);
     s->closed = true;
     pthread_cond_broadcast(&s->changed);
-    calls_wait(s);
     pthread_mutex_unlock(&s->lock);
     stream_wake(s);
 }
@@ -419,7 +422,6 @@ void http_stream_abort(struct http_stream *s)
     s->aborted = !s->closed;
     s->closed = true;
     pthread_cond_broadcast(&s->changed);
-    calls_wait(s);
     pthread_mutex_unlock(&s->lock);
     stream_wake(s);
 }

@@ -15,7 +15,7 @@ static struct {
     pthread_mutex_t lock;
     struct http_stream *stream; /* of the newest "/stream"; a reference of the test */
     atomic_int gone;            /* 1 + why */
-    atomic_int gone_count, stop_count, closed;
+    atomic_int gone_count, stop_count, done_count, closed;
     atomic_bool released; /* lets "/block" return */
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -23,6 +23,11 @@ static void on_gone(void *user, enum http_gone why)
 {
     atomic_store(&shared.gone, 1 + (int)why);
     atomic_fetch_add(&shared.gone_count, 1);
+}
+
+static void on_done(void *user)
+{
+    atomic_fetch_add(&shared.done_count, 1);
 }
 
 static void on_stop(void *user)
@@ -39,12 +44,21 @@ static void stream(struct http_request *req)
         .status = 200,
         .content_type = type ? type : "text/event-stream",
         .on_gone = on_gone,
+        .on_done = on_done,
         .on_stop = http_query(req, "stop") ? on_stop : NULL,
     };
     struct http_stream *s;
 
     if (http_stream_open(req, &o, &s, NULL) < 0)
         return;
+    if (http_query(req, "early")) {
+        char text[3 << 10];
+
+        memset(text, 'e', sizeof(text));
+        for (int i = 0; i < 100; i++)
+            (void)!http_stream_write(s, text, sizeof(text), NULL);
+        http_stream_close(s);
+    }
     pthread_mutex_lock(&shared.lock);
     if (shared.stream)
         http_stream_unref(shared.stream);
@@ -124,6 +138,7 @@ static struct served start(struct http_options o)
     atomic_store(&shared.gone, 0);
     atomic_store(&shared.gone_count, 0);
     atomic_store(&shared.stop_count, 0);
+    atomic_store(&shared.done_count, 0);
     atomic_store(&shared.closed, 0);
     atomic_store(&shared.released, false);
     o.tables = tables;
@@ -244,6 +259,17 @@ TEST(an_event_stream_is_kept_alive)
     assert_false(raw_wait(other, "keep-alive", 300));
 }
 
+TEST(a_handler_writes_more_than_the_buffer_holds)
+{
+    auto_served struct served s = start((struct http_options){.stream_buffer = 16 << 10});
+    auto_raw struct raw *r = request(s.port, "/stream?early=1", 0);
+    int64_t began = clock_ms();
+
+    assert_true(raw_wait(r, "\r\n0\r\n\r\n", RAW_WAIT_MS));
+    assert_true(r->len > 300 << 10);
+    assert_true(clock_ms() - began < 1000);
+}
+
 static void *writer_main(void *arg)
 {
     struct error err = {0};
@@ -362,6 +388,7 @@ TEST(clients_that_come_and_go_leave_no_descriptors)
         usleep(20000);
     assert_true(fd_count() <= before + 1);
     assert_int_eq(atomic_load(&shared.gone_count), 100);
+    assert_int_eq(atomic_load(&shared.done_count), 100);
 }
 
 /* ---- bodies that are pulled ---- */
