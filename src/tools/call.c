@@ -53,6 +53,7 @@ int tool_call_new(const struct tool_context *context, const struct tool_entry *t
     call->tool = tool;
     if (observer)
         call->observer = *observer;
+    buf_init(&call->details, MIB);
     pthread_mutex_init(&call->lock, NULL);
     *ret = call;
     return 0;
@@ -62,6 +63,12 @@ void tool_call_free(struct tool_call *call)
 {
     if (!call)
         return;
+    /* It was begun, and then nobody ran it. */
+    if (call->run)
+        run_cancel(call->run);
+    run_unref(call->run);
+    buf_done(&call->details);
+    yyjson_doc_free(call->checked);
     schema_free(call->own_schema);
     pthread_mutex_destroy(&call->lock);
     free(call);
@@ -124,42 +131,70 @@ int tool_call_check(struct tool_call *call, struct error *reterr)
 
 /* ---- the call itself ---- */
 
-/* 0, or less with the payload's error in `reterr`, or in `details`. */
-static int call_perform(struct tool_call *call, yyjson_val *arguments, yyjson_doc **ret_checked,
-                        struct buf *details, struct buf *ret, struct error *reterr)
+static int call_begin(struct tool_call *call, yyjson_val *arguments, struct error *reterr)
 {
     const struct schema *schema = schema_of(call, reterr);
     int r;
 
     if (!schema)
         return -ERR_INTERNAL;
-    if ((r = schema_check(schema, arguments, ret_checked, details, reterr)) < 0 ||
-        (r = tool_call_check(call, reterr)) < 0)
+    if ((r = schema_check(schema, arguments, &call->checked, &call->details, reterr)) < 0 ||
+        (r = tool_call_check(call, reterr)) < 0 || !call->tool->begin)
         return r;
-    return call->tool->run(call, yyjson_doc_get_root(*ret_checked), ret, reterr);
+    return call->tool->begin(call, yyjson_doc_get_root(call->checked), reterr);
+}
+
+void tool_call_begin(struct tool_call *call, yyjson_val *arguments)
+{
+    if (!call->begun)
+        call->begin_result = call_begin(call, arguments, &call->begin_error);
+    call->begun = true;
+}
+
+/* What can still be stopped is; the run that the call may have is over. */
+static int call_finish(struct tool_call *call, struct buf *ret, struct error *reterr)
+{
+    struct run *run;
+    int r = call->run ? 0 : tool_call_check(call, reterr);
+
+    if (r == 0)
+        r = call->tool->run(call, yyjson_doc_get_root(call->checked), ret, reterr);
+    pthread_mutex_lock(&call->lock);
+    run = TAKE_PTR(call->run);
+    pthread_mutex_unlock(&call->lock);
+    run_unref(run);
+    return r;
+}
+
+/* What is left when no payload could be made. */
+static int payload_minimum(struct buf *ret)
+{
+    return buf_append_str(ret,
+                          "{\"success\":false,\"error\":\"MemoryError: the payload is above its "
+                          "limit\"}");
 }
 
 bool tool_call_run(struct tool_call *call, yyjson_val *arguments, struct buf *ret)
 {
-    static const char failed[] = "{\"success\":false", rest[] = ",\"error\":\"MemoryError: the "
-                                                                "payload is above its limit\"}";
-    auto_json yyjson_doc *checked = NULL;
-    auto_buf struct buf details;
-    size_t before = ret->len;
-    struct error error = {};
+    static const char failed[] = "{\"success\":false";
+    size_t before = ret->len, len = sizeof(failed) - 1;
+    struct error error;
     int r;
 
-    buf_init(&details, MIB);
-    r = call_perform(call, arguments, &checked, &details, ret, &error);
+    tool_call_begin(call, arguments);
+    r = call->begin_result;
+    error = call->begin_error;
+    if (r >= 0)
+        r = call_finish(call, ret, &error);
     if (r < 0) {
         ret->len = before; /* of a payload that was begun */
-        r = details.len ? payload_invalid(&details, ret)
-                        : payload_error(call, yyjson_doc_get_root(checked), &error, ret);
+        r = call->details.len
+                ? payload_invalid(&call->details, ret)
+                : payload_error(call, yyjson_doc_get_root(call->checked), &error, ret);
     }
     if (r < 0) {
         ret->len = before;
-        r = buf_append_str(ret, failed) < 0 ? -1 : buf_append_str(ret, rest);
+        r = payload_minimum(ret);
     }
-    return r == 0 && !(ret->len - before >= strlen(failed) &&
-                       memcmp(ret->data + before, failed, strlen(failed)) == 0);
+    return r >= 0 && !(ret->len - before >= len && memcmp(ret->data + before, failed, len) == 0);
 }

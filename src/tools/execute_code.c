@@ -2,8 +2,7 @@
 /* The tool that runs a cell in a session's kernel. */
 #include "tools/tool-internal.h"
 
-static int execute_code_run(struct tool_call *call, yyjson_val *arguments, struct buf *ret,
-                            struct error *reterr)
+static int execute_code_begin(struct tool_call *call, yyjson_val *arguments, struct error *reterr)
 {
     yyjson_val *code = yyjson_obj_get(arguments, "code");
     const char *id;
@@ -11,13 +10,13 @@ static int execute_code_run(struct tool_call *call, yyjson_val *arguments, struc
 
     if (r < 0)
         return r;
-    return tool_run(
+    return tool_run_open(
         call, id,
         &(struct run_options){.kind = RUN_CODE,
                               .text = yyjson_get_str(code),
                               .len = yyjson_get_len(code),
                               .timeout_ms = argument_int(arguments, "timeout", 0) * 1000},
-        ret, reterr);
+        reterr);
 }
 
 const struct tool_entry tool_execute_code = {
@@ -84,5 +83,6 @@ const struct tool_entry tool_execute_code = {
     .destructive = true,
     .idempotent = false,
     .open_world = true,
-    .run = execute_code_run,
+    .begin = execute_code_begin,
+    .run = tool_run_finish,
 };

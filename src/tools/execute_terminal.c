@@ -3,8 +3,8 @@
 #include "base/str.h"
 #include "tools/tool-internal.h"
 
-static int execute_terminal_run(struct tool_call *call, yyjson_val *arguments, struct buf *ret,
-                                struct error *reterr)
+static int execute_terminal_begin(struct tool_call *call, yyjson_val *arguments,
+                                  struct error *reterr)
 {
     const char *id, *command;
     int r;
@@ -12,13 +12,13 @@ static int execute_terminal_run(struct tool_call *call, yyjson_val *arguments, s
     if ((r = argument_text(arguments, "session_id", &id, reterr)) < 0 ||
         (r = argument_text(arguments, "command", &command, reterr)) < 0)
         return r;
-    return tool_run(
+    return tool_run_open(
         call, id,
         &(struct run_options){.kind = RUN_COMMAND,
                               .text = command,
                               .len = strlen(command),
                               .timeout_ms = argument_int(arguments, "timeout", 0) * 1000},
-        ret, reterr);
+        reterr);
 }
 
 const struct tool_entry tool_execute_terminal = {
@@ -69,5 +69,6 @@ const struct tool_entry tool_execute_terminal = {
     .destructive = true,
     .idempotent = false,
     .open_world = true,
-    .run = execute_terminal_run,
+    .begin = execute_terminal_begin,
+    .run = tool_run_finish,
 };

@@ -5,18 +5,6 @@
 
 enum { EVENT_BYTES = 128 * 1024 * 1024 };
 
-static void run_set(struct tool_call *call, struct run *run)
-{
-    bool cancelled;
-
-    pthread_mutex_lock(&call->lock);
-    call->run = run;
-    cancelled = call->cancelled;
-    pthread_mutex_unlock(&call->lock);
-    if (run && cancelled)
-        run_cancel(run);
-}
-
 static int run_follow(struct tool_call *call, struct run *run, struct error *reterr)
 {
     struct run_cursor cursor = {};
@@ -30,13 +18,13 @@ static int run_follow(struct tool_call *call, struct run *run, struct error *ret
     return n;
 }
 
-int tool_run(struct tool_call *call, const char *session_id, const struct run_options *options,
-             struct buf *ret, struct error *reterr)
+int tool_run_open(struct tool_call *call, const char *session_id, const struct run_options *options,
+                  struct error *reterr)
 {
     const struct tool_context *context = call->context;
     struct run_options o = *options;
-    auto_run struct run *run = NULL;
-    struct run_outcome outcome = {};
+    struct run *run = NULL;
+    bool cancelled;
     int n;
 
     o.size = sizeof(o);
@@ -45,13 +33,26 @@ int tool_run(struct tool_call *call, const char *session_id, const struct run_op
     n = run_open(context->manager, session_id, context->owner, &o, &run, reterr);
     if (n < 0)
         return n;
-    run_set(call, run);
+    pthread_mutex_lock(&call->lock);
+    call->run = run;
+    cancelled = call->cancelled;
+    pthread_mutex_unlock(&call->lock);
+    if (cancelled)
+        run_cancel(run);
+    return 0;
+}
+
+int tool_run_finish(struct tool_call *call, yyjson_val *arguments, struct buf *ret,
+                    struct error *reterr)
+{
+    struct run_outcome outcome = {};
+    int n = 0;
+
     if (call->observer.event)
-        n = run_follow(call, run, reterr);
+        n = run_follow(call, call->run, reterr);
     if (n == 0)
-        n = run_wait(run, CLOCK_FOREVER, &outcome, reterr);
-    run_set(call, NULL);
-    if (n < 0 || (n = run_result_json(run, ret, reterr)) < 0 || outcome.status != RUN_DIED)
+        n = run_wait(call->run, CLOCK_FOREVER, &outcome, reterr);
+    if (n < 0 || (n = run_result_json(call->run, ret, reterr)) < 0 || outcome.status != RUN_DIED)
         return n;
-    return payload_add_death(call, session_id, ret, reterr);
+    return payload_add_death(call, json_get_str(arguments, "session_id", ""), ret, reterr);
 }

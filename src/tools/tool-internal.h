@@ -72,9 +72,16 @@ struct tool_call {
     struct tool_observer observer; /* zero: nobody watches */
     struct schema *own_schema;     /* of a tool that is not in the table */
 
+    /* Of the thread that begins it, then of the one that runs it. */
+    bool begun;
+    int begin_result;
+    struct error begin_error;
+    struct buf details;  /* of INVALID_INPUT */
+    yyjson_doc *checked; /* the arguments */
+
     pthread_mutex_t lock;
     bool cancelled;
-    struct run *run;         /* the one that is followed */
+    struct run *run;         /* open, or NULL; referenced */
     char making[ID_LEN + 1]; /* the session that is being made, or "" */
 };
 
@@ -83,9 +90,11 @@ struct tool_call {
 /* Between two steps of a call: ERR_CANCELLED after tool_call_cancel(). */
 int tool_call_check(struct tool_call *call, struct error *reterr) must_check;
 
-/* Runs a cell or a command to its end and appends its result object (run.c). */
-int tool_run(struct tool_call *call, const char *session_id, const struct run_options *options,
-             struct buf *ret, struct error *reterr) must_check;
+/* A cell or a command (run.c): into its session's queue, and then to its end and its result. */
+int tool_run_open(struct tool_call *call, const char *session_id, const struct run_options *options,
+                  struct error *reterr) must_check;
+int tool_run_finish(struct tool_call *call, yyjson_val *arguments, struct buf *ret,
+                    struct error *reterr) must_check;
 
 /* ---- arguments (arguments.c) ---- */
 

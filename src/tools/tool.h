@@ -49,6 +49,9 @@ struct tool_entry {
      */
     int (*run)(struct tool_call *call, yyjson_val *arguments, struct buf *ret,
                struct error *reterr);
+
+    /* What of it has to be done in the order of the calls, without waiting; or NULL. */
+    int (*begin)(struct tool_call *call, yyjson_val *arguments, struct error *reterr);
 };
 
 /* In the order in which they are listed; NULL at the end. */
@@ -62,8 +65,16 @@ int tool_call_new(const struct tool_context *context, const struct tool_entry *t
 void tool_call_free(struct tool_call *call);
 
 /*
- * Checks the arguments (NULL: none), runs the tool and appends the payload. Whether it succeeded:
- * what the payload's own "success" says. Only once per call.
+ * Checks the arguments (NULL: none) and takes the call's place in its session's queue, without
+ * waiting. For who runs calls on threads: those of one session keep the order in which they came
+ * when each is begun before the next. What fails is told by tool_call_run().
+ */
+void tool_call_begin(struct tool_call *call, yyjson_val *arguments);
+
+/*
+ * Runs the tool and appends the payload. Begins the call, where that was not done; if it was, the
+ * arguments are not looked at again. Whether it succeeded: what the payload's own "success" says.
+ * Only once per call.
  */
 bool tool_call_run(struct tool_call *call, yyjson_val *arguments, struct buf *ret);
 

@@ -661,6 +661,90 @@ TEST(a_cancelled_call_interrupts_its_cell)
     assert_str_eq(text_at(root, "/state"), "kept");
 }
 
+static struct tool_call *cell_begin(struct bench *b, const char *id, const char *code)
+{
+    auto_json yyjson_doc *doc = NULL;
+    struct tool_call *call = NULL;
+    char arguments[200];
+    struct error err;
+
+    snprintf(arguments, sizeof(arguments), "{\"session_id\":\"%s\",\"code\":\"%s\"}", id, code);
+    assert_ok(json_parse(arguments, strlen(arguments), &doc, &err), err);
+    assert_ok(tool_call_new(&b->context, tool_find("execute_code"), NULL, &call, &err), err);
+    tool_call_begin(call, yyjson_doc_get_root(doc));
+    return call;
+}
+
+/* Their threads may come in any order. */
+TEST(calls_keep_the_order_in_which_they_were_begun)
+{
+    auto_bench struct bench b = {};
+    auto_tool_call struct tool_call *first = NULL, *second = NULL, *third = NULL;
+    struct threaded t = {.bench = &b};
+    struct peer *peer = &b.world.engine.peers[0];
+    struct peer_frame *exec;
+    char id[ID_LEN + 1];
+    pthread_t thread;
+
+    bench_begin(&b);
+    bench_start(&b);
+    session_make(&b, id);
+    peer->ends_cells = false;
+    first = cell_begin(&b, id, "first");
+    second = cell_begin(&b, id, "second");
+    third = cell_begin(&b, id, "third");
+    tool_call_cancel(second);
+    t.call = third;
+    thread = thread_begin(&t);
+    exec = peer_take(peer, FRAME_EXEC);
+    assert_str_eq(peer_field(exec, "code"), "first");
+    peer_end_with(peer, exec->stream, "status=ok", "state=kept");
+    exec = peer_take(peer, FRAME_EXEC);
+    assert_str_eq(peer_field(exec, "code"), "third");
+    peer_end_with(peer, exec->stream, "status=ok", "state=kept");
+    thread_end(&t, thread);
+    assert_true(b.success);
+    call_finish(&b, second, NULL);
+    assert_false(b.success);
+    assert_str_eq(text_at(yyjson_doc_get_root(b.doc), "/status"), "interrupted");
+    call_finish(&b, first, NULL);
+    assert_true(b.success);
+}
+
+TEST(a_call_that_was_begun_and_never_run_is_stopped)
+{
+    auto_bench struct bench b = {};
+    struct peer *peer = &b.world.engine.peers[0];
+    struct tool_call *call;
+    struct peer_frame *exec;
+    char id[ID_LEN + 1];
+
+    bench_begin(&b);
+    bench_start(&b);
+    session_make(&b, id);
+    peer->ends_cells = false;
+    call = cell_begin(&b, id, "x");
+    exec = peer_take(peer, FRAME_EXEC);
+    tool_call_free(call);
+    peer_take(peer, FRAME_INTERRUPT);
+    peer_end_with(peer, exec->stream, "status=interrupted", "state=kept");
+}
+
+TEST(what_failed_at_the_beginning_is_told_at_the_end)
+{
+    auto_bench struct bench b = {};
+    auto_tool_call struct tool_call *unknown = NULL, *empty = NULL;
+
+    bench_begin(&b);
+    bench_start(&b);
+    unknown = cell_begin(&b, UNKNOWN, "x");
+    empty = cell_begin(&b, "", "x");
+    call_finish(&b, unknown, NULL);
+    assert_str_has(text_at(yyjson_doc_get_root(b.doc), "/error"), "ValueError: unknown session");
+    call_finish(&b, empty, NULL);
+    assert_str_eq(text_at(yyjson_doc_get_root(b.doc), "/error"), "INVALID_INPUT");
+}
+
 TEST(a_call_that_was_cancelled_before_it_ran_does_nothing)
 {
     auto_bench struct bench b = {};
