@@ -57,7 +57,7 @@ def error_of(server, uri):
 
 
 def test_exported_files_are_listed_and_read(served):
-    """Text as text, bytes as base64, a folder as an archive; the list says the same as the links."""
+    """Text as text, bytes as base64, a folder as an archive; the list agrees with the links."""
     server, _, links = served
     listed = {r["name"]: r for r in server.request("resources/list")["resources"]}
     assert {name: r["uri"] for name, r in listed.items()} == links
