@@ -154,15 +154,20 @@ int mcp_discover(struct mcp_request *r, yyjson_mut_doc *doc, yyjson_mut_val *res
 
 /* ---- legacy ---- */
 
+bool mcp_version_is_legacy(const char *version)
+{
+    for (size_t i = 0; i < ARRAY_LEN(legacy_versions); i++) {
+        if (str_eq(version, legacy_versions[i]))
+            return true;
+    }
+    return false;
+}
+
 /* What was asked for, or the newest of the era: a client that cannot speak it says so by leaving.
  */
 static const char *version_choose(const char *requested)
 {
-    for (size_t i = 0; i < ARRAY_LEN(legacy_versions); i++) {
-        if (str_eq(requested, legacy_versions[i]))
-            return legacy_versions[i];
-    }
-    return MCP_VERSION_LEGACY;
+    return mcp_version_is_legacy(requested) ? requested : MCP_VERSION_LEGACY;
 }
 
 int mcp_initialize(struct mcp_request *r, yyjson_mut_doc *doc, yyjson_mut_val *result,
@@ -173,7 +178,7 @@ int mcp_initialize(struct mcp_request *r, yyjson_mut_doc *doc, yyjson_mut_val *r
 
     if (!requested)
         return -ERR_INVALID;
-    yyjson_mut_obj_add_str(doc, result, "protocolVersion", version_choose(requested));
+    yyjson_mut_obj_add_strcpy(doc, result, "protocolVersion", version_choose(requested));
     capabilities_add(r, doc, result);
     yyjson_mut_obj_add_val(doc, result, "serverInfo", mcp_server_info(doc));
     yyjson_mut_obj_add_str(doc, result, "instructions", instructions);

@@ -22,6 +22,9 @@ int mcp_meta_check(struct mcp_request *r);
 /* Bits of enum mcp_capability from a ClientCapabilities object, or none. */
 unsigned mcp_capabilities_parse(yyjson_val *declared);
 
+/* Whether it is a version that `initialize` agrees to. */
+bool mcp_version_is_legacy(const char *version);
+
 /* {"name", "title", "version"} */
 yyjson_mut_val *mcp_server_info(yyjson_mut_doc *doc);
 
