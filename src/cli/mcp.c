@@ -13,11 +13,13 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/mcp_config.h"
+#include "http/server.h"
 #include "mcp/mcp.h"
 #include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +27,7 @@
 #include <unistd.h>
 
 static const struct option_entry mcp_options_table[] = {
+    {"http", 0, "HOST:PORT", "serve streamable HTTP at /mcp of this loopback address; port 0: any"},
     {"keep-sessions", 0, NULL,
      "leave the sessions to their lease at the end; the next start has them"},
     {"no-build", 0, NULL, "a missing image is an error"},
@@ -33,6 +36,8 @@ static const struct option_entry mcp_options_table[] = {
     {"conformance-fixture", 0, NULL, "add what the official conformance suite calls (for tests)"},
     {},
 };
+
+enum { HTTP_GRACE_MS = 1000 };
 
 struct door {
     struct settings settings;
@@ -147,8 +152,40 @@ static void on_progress(void *user, const char *text)
         mcp_server_progress(d->server, text);
 }
 
+/* Until a signal comes. */
+static int http_serve(struct door *d, const char *listen, struct error *reterr)
+{
+    static const struct route_entry *const tables[] = {mcp_http_routes, NULL};
+    struct pollfd stop = {.fd = d->stop_fd, .events = POLLIN};
+    struct http_server *server = NULL;
+    struct mcp_http *door = NULL;
+    int r = mcp_http_new(d->server, &door, reterr);
+
+    if (r < 0)
+        return r;
+    r = http_server_start(&(struct http_options){.size = sizeof(struct http_options),
+                                                 .listen = listen,
+                                                 .tables = tables,
+                                                 .user = door,
+                                                 .cors_expose = "Mcp-Session-Id"},
+                          &server, reterr);
+    if (r < 0) {
+        mcp_http_free(door);
+        return r;
+    }
+    fprintf(stderr, "listening on %s/mcp\n", http_server_url(server));
+    while (poll(&stop, 1, -1) < 0 && errno == EINTR)
+        ;
+    r = http_server_stop(server, HTTP_GRACE_MS, reterr);
+    if (r < 0)
+        _exit(verb_fail(reterr));
+    mcp_http_free(door);
+    return 0;
+}
+
 static int serve(struct door *d, const struct verb_args *args, int out, struct error *reterr)
 {
+    const char *listen = verb_option(args, "http", NULL);
     int r = mcp_server_new(
         &(struct mcp_server_options){.size = sizeof(struct mcp_server_options),
                                      .settings = &d->settings,
@@ -159,7 +196,8 @@ static int serve(struct door *d, const struct verb_args *args, int out, struct e
 
     if (r < 0 || (r = signals_take(d, reterr)) < 0)
         return r;
-    r = mcp_stdio_run(d->server, STDIN_FILENO, out, d->stop_fd, reterr);
+    r = listen ? http_serve(d, listen, reterr)
+               : mcp_stdio_run(d->server, STDIN_FILENO, out, d->stop_fd, reterr);
     pthread_kill(d->signals, SIGUSR1);
     pthread_join(d->signals, NULL);
     if (!mcp_server_stop(d->server)) {
@@ -192,7 +230,8 @@ static int door_open(struct door *d, const struct verb_args *args, struct error 
     return session_manager_new(
         &(struct session_manager_options){.size = sizeof(struct session_manager_options),
                                           .settings = &d->settings,
-                                          .instance = "mcp",
+                                          .instance =
+                                              verb_option(args, "http", NULL) ? "server" : "mcp",
                                           .drop_privileges = true,
                                           .keep_sessions = verb_flag(args, "keep-sessions"),
                                           .no_build = verb_flag(args, "no-build"),
@@ -231,7 +270,8 @@ static int mcp_main(const struct verb_args *args)
 const struct verb_entry verb_mcp = {
     .name = "mcp",
     .words = "",
-    .summary = "Serve the Model Context Protocol to an agent's client, on stdin and stdout",
+    .summary =
+        "Serve the Model Context Protocol to an agent's client, on stdin and stdout or by HTTP",
     .help = "A client starts it and speaks to it by its input and output; `--print-config` prints "
             "what to\n"
             "paste into the client's settings. It needs no database, no model key and no other "
