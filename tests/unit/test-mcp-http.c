@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The HTTP transport of MCP over raw sockets: sessions of the legacy era, headers of the modern one
+ * (API-26), streams, and what the end of a stream means (API-28).
+ */
+#include "tests/lib/rawhttp.h"
+
+#include "base/str.h"
+#include "mcp/mcp-internal.h"
+#include "tests/lib/mcp-peer.h"
+
+struct endpoint {
+    struct peer_client mcp;
+    struct mcp_http *http;
+    struct served served;
+};
+
+static const struct route_entry *const tables[] = {mcp_http_routes, NULL};
+
+static void endpoint_start(struct endpoint *e)
+{
+    struct error err;
+
+    peer_client_start(&e->mcp, true);
+    assert_ok(mcp_http_new(e->mcp.server, &e->http, &err), err);
+    e->served = served_start((struct http_options){
+        .tables = tables, .user = e->http, .keep_alive_ms = 200, .tick_ms = 50});
+}
+
+static void endpoint_done(struct endpoint *e)
+{
+    served_done(&e->served);
+    mcp_http_free(e->http);
+    peer_client_done(&e->mcp);
+}
+#define auto_endpoint __attribute__((cleanup(endpoint_done)))
+
+#define BOTH "Accept: application/json, text/event-stream\r\n"
+#define JSON "Content-Type: application/json\r\n"
+#define VERSION "MCP-Protocol-Version: 2026-07-28\r\n"
+
+/* Sends a request; `headers` and the body as they are. */
+static struct raw *ask(struct endpoint *e, const char *method, const char *headers,
+                       const char *body)
+{
+    struct raw *r = raw_open(e->served.port, 0);
+    char head[1024];
+
+    snprintf(head, sizeof(head),
+             "%s /mcp HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n%sContent-Length: %zu\r\n\r\n", method,
+             e->served.port, headers, strlen(body));
+    raw_text(r, head);
+    raw_text(r, body);
+    return r;
+}
+
+/* The status of the answer, once all of it has come. */
+static int answer(struct raw *r)
+{
+    const char *end;
+
+    if (!raw_wait(r, "\r\n\r\n", RAW_WAIT_MS))
+        test_fail(__FILE__, __LINE__, "no answer: %s", r->data);
+    end = strstr(r->data, "Content-Length: ");
+    if (end) {
+        size_t want =
+            (size_t)(strstr(r->data, "\r\n\r\n") + 4 - r->data) + strtoul(end + 16, 0, 10);
+
+        while (r->len < want && raw_more(r, RAW_WAIT_MS))
+            ;
+    } else if (strstr(r->data, "chunked")) {
+        raw_wait(r, "\r\n0\r\n\r\n", RAW_WAIT_MS);
+    }
+    return raw_status(r);
+}
+
+static int post(struct endpoint *e, const char *headers, const char *body, const char *has)
+{
+    auto_raw struct raw *r = ask(e, "POST", headers, body);
+    int status = answer(r);
+
+    if (has && !strstr(r->data, has))
+        test_fail(__FILE__, __LINE__, "%s gives %s", body, r->data);
+    return status;
+}
+
+/* ---- legacy ---- */
+
+#define INITIALIZE(capabilities) \
+    "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":" \
+    "\"2025-11-25\",\"capabilities\":" capabilities ",\"clientInfo\":{\"name\":\"t\"," \
+    "\"version\":\"1\"}}}"
+#define LIST "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}"
+
+/* Begins a session: the headers of its requests. */
+static void session_begin(struct endpoint *e, const char *capabilities, char ret[256])
+{
+    auto_raw struct raw *r = NULL;
+    char body[512];
+    const char *id;
+
+    snprintf(body, sizeof(body), INITIALIZE("%s"), capabilities);
+    r = ask(e, "POST", BOTH JSON, body);
+    assert_int_eq(answer(r), 200);
+    id = strstr(r->data, "Mcp-Session-Id: ");
+    assert_not_null(id);
+    snprintf(ret, 256, BOTH JSON "MCP-Protocol-Version: 2025-11-25\r\n%.*s\r\n",
+             (int)strcspn(id, "\r"), id);
+    assert_int_eq(
+        post(e, ret, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}", NULL), 202);
+}
+
+TEST(a_legacy_session_lives_until_it_is_ended)
+{
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *end = NULL, *again = NULL;
+    char session[256];
+
+    endpoint_start(&e);
+    session_begin(&e, "{}", session);
+    assert_int_eq(post(&e, session, LIST, "execute_code"), 200);
+    assert_int_eq(post(&e, session, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"none\"}", "-32601"),
+                  200);
+    assert_int_eq(post(&e, session, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{}}", NULL), 202);
+    end = ask(&e, "DELETE", session, "");
+    assert_int_eq(answer(end), 204);
+    assert_int_eq(post(&e, session, LIST, "\"id\":1,\"error\":{\"code\":-32001"), 404);
+    again = ask(&e, "DELETE", session, "");
+    assert_int_eq(answer(again), 404);
+}
+
+TEST(legacy_requests_need_a_session_and_the_right_headers)
+{
+    static const struct {
+        const char *headers, *body;
+        int status;
+        const char *has;
+    } rows[] = {
+        {BOTH JSON, LIST, 400, "\"id\":1,\"error\""},
+        {BOTH JSON "Mcp-Session-Id: 00000000000000000000000000000000\r\n", LIST, 404, "-32001"},
+        {BOTH JSON "Mcp-Session-Id: x\r\n", LIST, 404, "-32001"},
+        {BOTH JSON "MCP-Protocol-Version: 1999-01-01\r\n", LIST, 400, "not supported"},
+        {JSON "Accept: application/json\r\n", INITIALIZE("{}"), 406, "-32000"},
+        {JSON "Accept: text/event-stream\r\n", INITIALIZE("{}"), 406, "-32000"},
+        {JSON "Accept: */*\r\n", INITIALIZE("{}"), 200, "Mcp-Session-Id"},
+        {JSON "Accept: text/*;q=0.5 , application/*\r\n", INITIALIZE("{}"), 200, "protocolVersion"},
+        {JSON, INITIALIZE("{}"), 200, "protocolVersion"},
+        {BOTH JSON, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{}}", 200,
+         "-32602"},
+        {BOTH, INITIALIZE("{}"), 415, ""},
+        {BOTH "Content-Type: text/plain\r\n", INITIALIZE("{}"), 415, ""},
+        {BOTH "Content-Type: application/jsonx\r\n", INITIALIZE("{}"), 415, ""},
+        {BOTH "Content-Type: Application/JSON; charset=utf-8\r\n", INITIALIZE("{}"), 200, ""},
+        {BOTH JSON, "[" LIST "]", 400, "batches"},
+        {BOTH JSON, "{", 400, "-32700"},
+        {BOTH JSON, "", 400, "-32700"},
+        {BOTH JSON, "{\"jsonrpc\":\"2.0\",\"id\":1}", 400, "-32600"},
+        {BOTH JSON "Origin: http://evil.test\r\n", INITIALIZE("{}"), 403, ""},
+    };
+    auto_endpoint struct endpoint e = {};
+
+    endpoint_start(&e);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int status = post(&e, rows[i].headers, rows[i].body, rows[i].has);
+
+        if (status != rows[i].status)
+            test_fail(__FILE__, __LINE__, "row %zu gives %d", i, status);
+    }
+}
+
+TEST(a_failed_handshake_is_no_session)
+{
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *r = NULL;
+
+    endpoint_start(&e);
+    r = ask(&e, "POST", BOTH JSON,
+            "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{}}");
+    answer(r);
+    assert_null(strstr(r->data, "Mcp-Session-Id"));
+}
+
+#define CALL_TOOL(id, name, more) \
+    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"tools/call\",\"params\":{\"name\":\"" name \
+    "\",\"arguments\":{}" more "}}"
+
+TEST(the_stream_of_a_session_tells_of_changes)
+{
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *first = NULL, *events = NULL, *json = NULL, *none = NULL;
+    char session[256];
+
+    endpoint_start(&e);
+    session_begin(&e, "{}", session);
+    first = ask(&e, "GET", session, "");
+    assert_true(raw_wait(first, ": keep-alive\n\n", RAW_WAIT_MS));
+    assert_str_has(first->data, "Content-Type: text/event-stream\r\n");
+    events = ask(&e, "GET", session, "");
+    assert_true(raw_wait(events, ": keep-alive\n\n", RAW_WAIT_MS));
+    assert_true(raw_wait(first, "\r\n0\r\n\r\n", RAW_WAIT_MS)); /* there is one at a time */
+    assert_int_eq(post(&e, session, CALL_TOOL("5", "test_trigger_tool_change", ""), "result"), 200);
+    assert_true(raw_wait(events,
+                         "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":"
+                         "\"notifications/tools/list_changed\"",
+                         RAW_WAIT_MS));
+    json = ask(&e, "GET", "Accept: application/json\r\n", "");
+    assert_int_eq(answer(json), 406);
+    none = ask(&e, "GET", "Accept: text/event-stream\r\n", "");
+    assert_int_eq(answer(none), 400);
+    {
+        auto_raw struct raw *end = ask(&e, "DELETE", session, "");
+
+        assert_int_eq(answer(end), 204);
+    }
+    assert_true(raw_wait(events, "\r\n0\r\n\r\n", RAW_WAIT_MS));
+}
+
+TEST(a_question_goes_over_the_stream_and_its_answer_by_another_post)
+{
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *call = NULL;
+    char session[256], body[256];
+    const char *id;
+
+    endpoint_start(&e);
+    session_begin(&e, "{\"elicitation\":{}}", session);
+    call = ask(&e, "POST", session,
+               "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":"
+               "\"test_elicitation\",\"arguments\":{\"message\":\"who?\"}}}");
+    assert_true(raw_wait(call, "\"method\":\"elicitation/create\"", RAW_WAIT_MS));
+    assert_str_has(call->data, "Content-Type: text/event-stream\r\n");
+    id = strstr(call->data, "\"id\":\"sa-");
+    assert_not_null(id);
+    snprintf(body, sizeof(body),
+             "{\"jsonrpc\":\"2.0\",%.*s,\"result\":{\"action\":\"accept\",\"content\":{}}}",
+             (int)strcspn(id, ","), id);
+    assert_int_eq(post(&e, session, body, NULL), 202);
+    assert_true(raw_wait(call, "\"id\":7,\"result\"", RAW_WAIT_MS));
+    assert_true(raw_wait(call, "\r\n0\r\n\r\n", RAW_WAIT_MS));
+}
+
+TEST(progress_makes_a_stream)
+{
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *r = NULL;
+    char session[256];
+
+    endpoint_start(&e);
+    session_begin(&e, "{}", session);
+    r = ask(&e, "POST", session,
+            CALL_TOOL("7", "test_tool_with_progress", ",\"_meta\":{\"progressToken\":\"p\"}"));
+    assert_int_eq(answer(r), 200);
+    assert_str_has(r->data, "Content-Type: text/event-stream\r\n");
+    assert_str_has(r->data, "\"progressToken\":\"p\"");
+    assert_str_has(r->data, "\"id\":7,\"result\"");
+}
+
+/* ---- modern ---- */
+
+#define M(id, method, params) \
+    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method "\",\"params\":{" params META "}}"
+#define METHOD(name) "Mcp-Method: " name "\r\n"
+#define TEXT_CALL M("1", "tools/call", "\"name\":\"test_simple_text\",\"arguments\":{},")
+#define OTHER_META \
+    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"v999.0.0\"," \
+    "\"io.modelcontextprotocol/clientCapabilities\":{}}"
+
+static const struct {
+    const char *headers, *body;
+    int status;
+    const char *has;
+} modern_rows[] = {
+    {VERSION METHOD("server/discover"), M("1", "server/discover", ""), 200, "supportedVersions"},
+    {VERSION METHOD("tools/list"), M("1", "tools/list", ""), 200, "execute_code"},
+    {VERSION "mcp-METHOD:   tools/list  \r\n", M("1", "tools/list", ""), 200, "execute_code"},
+    {VERSION METHOD("tools/call") "Mcp-Name: test_simple_text\r\n", TEXT_CALL, 200, "\"result\""},
+    {VERSION METHOD("tools/call") "Mcp-Name: =?base64?dGVzdF9zaW1wbGVfdGV4dA==?=\r\n", TEXT_CALL,
+     200, "\"result\""},
+    {VERSION METHOD("tools/call") "Mcp-Name: =?base64?dGVzdA==?=\r\n", TEXT_CALL, 400,
+     "\"id\":1,\"error\":{\"code\":-32020"},
+    {VERSION METHOD("tools/call") "Mcp-Name: =?base64?dGVzdF9zaW1wbGVfdGV4dA?=\r\n", TEXT_CALL, 400,
+     "-32020"},
+    {VERSION METHOD("tools/call") "Mcp-Name: =?base64?!?=\r\n", TEXT_CALL, 400, "-32020"},
+    {VERSION METHOD("tools/call") "Mcp-Name: dGVzdF9zaW1wbGVfdGV4dA==\r\n", TEXT_CALL, 400,
+     "-32020"},
+    {VERSION METHOD("tools/call") "Mcp-Name: wrong\r\n", TEXT_CALL, 400, "-32020"},
+    {VERSION METHOD("tools/call"), TEXT_CALL, 400, "-32020"},
+    {VERSION METHOD("tools/call") "Mcp-Name: test_simple_text\r\nMcp-Name: wrong\r\n", TEXT_CALL,
+     400, "-32020"},
+    {VERSION METHOD("tools/list"), TEXT_CALL, 400, "-32020"},
+    {VERSION METHOD("TOOLS/LIST"), M("1", "tools/list", ""), 400, "-32020"},
+    {VERSION, M("1", "tools/list", ""), 400, "-32020"},
+    {METHOD("tools/list"), M("1", "tools/list", ""), 400, "-32020"},
+    {"MCP-Protocol-Version: 2025-11-25\r\n" METHOD("tools/list"), M("1", "tools/list", ""), 400,
+     "-32020"},
+    {VERSION METHOD("server/discover"),
+     "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"server/discover\",\"params\":{" OTHER_META "}}",
+     400, "-32020"},
+    {"MCP-Protocol-Version: v999.0.0\r\n" METHOD("server/discover"),
+     "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"server/discover\",\"params\":{" OTHER_META "}}",
+     400, "\"code\":-32022"},
+    {VERSION METHOD("tools/list"), LIST, 400, "-32602"},
+    {VERSION METHOD("server/discover"),
+     "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"server/discover\",\"params\":{}}", 400, "-32602"},
+    {VERSION METHOD("none/such"), M("1", "none/such", ""), 404,
+     "\"id\":1,\"error\":{\"code\":-32601"},
+    {VERSION METHOD("ping"), M("1", "ping", ""), 404, "-32601"},
+    {VERSION METHOD("initialize"), M("1", "initialize", ""), 404, "-32601"},
+    {VERSION METHOD("resources/read") "Mcp-Name: test://none\r\n",
+     M("1", "resources/read", "\"uri\":\"test://none\","), 400, "-32602"},
+    {VERSION METHOD("resources/read") "Mcp-Name: test://static-text\r\n",
+     M("1", "resources/read", "\"uri\":\"test://static-text\","), 200, "contents"},
+    {VERSION, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", 400, "-32600"},
+    {VERSION, "[" M("1", "tools/list", "") "]", 400, "batches"},
+    {VERSION METHOD("notifications/cancelled"),
+     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1," META
+     "}}",
+     202, ""},
+    {VERSION METHOD("tools/list") "Mcp-Session-Id: any\r\n", M("1", "tools/list", ""), 200, ""},
+};
+
+TEST(modern_headers_say_what_the_body_says)
+{
+    auto_endpoint struct endpoint e = {};
+
+    endpoint_start(&e);
+    for (size_t i = 0; i < ARRAY_LEN(modern_rows); i++) {
+        char headers[512];
+        int status;
+
+        snprintf(headers, sizeof(headers), BOTH JSON "%s", modern_rows[i].headers);
+        status = post(&e, headers, modern_rows[i].body, modern_rows[i].has);
+        if (status != modern_rows[i].status)
+            test_fail(__FILE__, __LINE__, "row %zu gives %d", i, status);
+    }
+}
+
+TEST(an_unknown_version_is_told_the_known_ones)
+{
+    auto_endpoint struct endpoint e = {};
+
+    endpoint_start(&e);
+    assert_int_eq(
+        post(&e, BOTH JSON "MCP-Protocol-Version: v999.0.0\r\n" METHOD("server/discover"),
+             "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"server/discover\",\"params\":{" OTHER_META
+             "}}",
+             "\"supported\":[\"2026-07-28\"],\"requested\":\"v999.0.0\""),
+        400);
+}
+
+TEST(modern_accepts_one_of_both_and_only_post)
+{
+    static const char list[] = M("1", "tools/list", "");
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *get = NULL, *delete = NULL;
+
+    endpoint_start(&e);
+    assert_int_eq(post(&e, JSON VERSION METHOD("tools/list") "Accept: application/json\r\n", list,
+                       "execute_code"),
+                  200);
+    assert_int_eq(
+        post(&e, JSON VERSION METHOD("tools/list") "Accept: text/html\r\n", list, "-32600"), 406);
+    assert_int_eq(post(&e,
+                       JSON VERSION METHOD("tools/call") "Mcp-Name: test_tool_with_progress\r\n"
+                                                         "Accept: application/json\r\n",
+                       M("2", "tools/call", "\"name\":\"test_tool_with_progress\","),
+                       "Content-Type: application/json"),
+                  200);
+    get = ask(&e, "GET", VERSION "Accept: text/event-stream\r\n", "");
+    assert_int_eq(answer(get), 405);
+    assert_str_has(get->data, "Allow: POST\r\n");
+    delete = ask(&e, "DELETE", VERSION, "");
+    assert_int_eq(answer(delete), 405);
+}
+
+/* How many requests are under way, of any client. */
+static size_t requests_count(struct endpoint *e)
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&e->mcp.server->lock);
+    for (struct mcp_client *c = e->mcp.server->clients; c; c = c->next)
+        n += c->request_count;
+    pthread_mutex_unlock(&e->mcp.server->lock);
+    return n;
+}
+
+TEST(two_peers_may_use_the_same_id)
+{
+    auto_endpoint struct endpoint e = {};
+    struct raw *r[4];
+
+    endpoint_start(&e);
+    for (size_t i = 0; i < ARRAY_LEN(r); i++)
+        r[i] = ask(&e, "POST",
+                   BOTH JSON VERSION METHOD("tools/call") "Mcp-Name: test_tool_with_progress\r\n",
+                   M("1", "tools/call", "\"name\":\"test_tool_with_progress\","));
+    for (size_t i = 0; i < ARRAY_LEN(r); i++) {
+        assert_int_eq(answer(r[i]), 200);
+        assert_str_has(r[i]->data, "\"id\":1,\"result\"");
+        raw_free(&r[i]);
+    }
+    assert_uint_eq(requests_count(&e), 0);
+}
+
+static struct raw *listen_open(struct endpoint *e)
+{
+    struct raw *r =
+        ask(e, "POST", BOTH JSON VERSION METHOD("subscriptions/listen"),
+            M("9", "subscriptions/listen", "\"notifications\":{\"toolsListChanged\":true},"));
+
+    assert_true(raw_wait(r, "notifications/subscriptions/acknowledged", RAW_WAIT_MS));
+    return r;
+}
+
+TEST(a_listening_stream_gets_changes_until_it_is_closed)
+{
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *r = NULL;
+    int64_t deadline;
+
+    endpoint_start(&e);
+    r = listen_open(&e);
+    assert_uint_eq(requests_count(&e), 1);
+    assert_int_eq(post(&e,
+                       BOTH JSON VERSION METHOD("tools/call") "Mcp-Name: test_trigger_tool_change"
+                                                              "\r\n",
+                       M("5", "tools/call", "\"name\":\"test_trigger_tool_change\","), "result"),
+                  200);
+    assert_true(raw_wait(r, "notifications/tools/list_changed", RAW_WAIT_MS));
+    close(r->fd);
+    r->fd = -1;
+    deadline = clock_deadline(2000);
+    while (requests_count(&e) > 0 && clock_ms() < deadline)
+        usleep(10000);
+    assert_uint_eq(requests_count(&e), 0);
+}
+
+TEST(a_stop_ends_listening_streams)
+{
+    struct endpoint e = {};
+    auto_raw struct raw *modern = NULL, *legacy = NULL;
+    char session[256];
+    int64_t began;
+
+    endpoint_start(&e);
+    session_begin(&e, "{}", session);
+    legacy = ask(&e, "GET", session, "");
+    assert_true(raw_wait(legacy, ": keep-alive\n\n", RAW_WAIT_MS));
+    modern = listen_open(&e);
+    began = clock_ms();
+    endpoint_done(&e);
+    assert_true(clock_ms() - began < 1500);
+    assert_true(raw_drain(modern, 1000) && raw_drain(legacy, 1000));
+    assert_str_has(modern->data, "\r\n0\r\n\r\n");
+}
+
+/* ---- what the end of a connection means ---- */
+
+TEST(a_legacy_client_that_leaves_cancels_nothing)
+{
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *r = NULL;
+    char session[256];
+
+    endpoint_start(&e);
+    session_begin(&e, "{\"elicitation\":{}}", session);
+    r = ask(&e, "POST", session,
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":"
+            "\"test_elicitation\",\"arguments\":{\"message\":\"who?\"}}}");
+    assert_true(raw_wait(r, "elicitation/create", RAW_WAIT_MS));
+    close(r->fd);
+    r->fd = -1;
+    usleep(1200000);
+    assert_uint_eq(requests_count(&e), 1);
+    assert_int_eq(post(&e, session,
+                       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":"
+                       "{\"requestId\":7}}",
+                       NULL),
+                  202);
+    assert_uint_eq(requests_count(&e), 0);
+}
+
+TEST(sessions_are_bounded)
+{
+    auto_endpoint struct endpoint e = {};
+    char first[256], session[256];
+    auto_raw struct raw *events = NULL;
+
+    endpoint_start(&e);
+    session_begin(&e, "{}", first);
+    events = ask(&e, "GET", first, "");
+    assert_true(raw_wait(events, ": keep-alive\n\n", RAW_WAIT_MS));
+    session_begin(&e, "{}", session);
+    for (int i = 0; i < 256; i++) {
+        char other[256];
+
+        session_begin(&e, "{}", other);
+    }
+    /* The one in use stays, the oldest of the others went. */
+    assert_int_eq(post(&e, first, LIST, "execute_code"), 200);
+    assert_int_eq(post(&e, session, LIST, "-32001"), 404);
+}
