@@ -71,8 +71,10 @@ static void stream_stop(void *user)
     struct exchange *x = user;
     struct http_stream *stream = stream_of(x);
 
-    if (!x->listens)
+    if (!x->listens) {
+        mcp_listen_end(x->peer->client->server, x->peer->client);
         mcp_client_channel_gone(x->peer->client, &x->channel);
+    }
     if (stream)
         http_stream_close(stream);
 }
