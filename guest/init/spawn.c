@@ -395,6 +395,9 @@ bool spawn_reaped(struct run *run, pid_t pid, int wait_status)
         return false;
     s->ended = true;
     s->wait_status = wait_status;
+    /* Jobs that a shell put into the background ignore the SIGINT that ended the shell. */
+    if (run->stop != RUN_GOES_ON)
+        spawn_kill(run);
     /* The pipe of a dead child is at its end, or holds the reason why it did not exec. */
     if (watch_is_open(&s->status))
         status_ready(&s->status, 0);

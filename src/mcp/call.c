@@ -471,6 +471,9 @@ int mcp_call_start(struct mcp_request *r, const struct tool_entry *entry, struct
     if (!call)
         return -ERR_NO_MEMORY;
     n = call_list(call, r, reterr);
+    /* Its place in the session's queue is that of its message, whichever thread runs first. */
+    if (n == 0)
+        tool_call_begin(call->tool, yyjson_obj_get(r->message.params, "arguments"));
     if (n == 0 && (n = mcp_thread_start(call->server, call_main, call, reterr)) < 0)
         call_list_undo(call);
     if (n < 0)

@@ -132,11 +132,14 @@ int mcp_tools_call(struct mcp_request *r, yyjson_mut_doc *doc, yyjson_mut_val *r
 {
     const char *name = mcp_request_param(r, "name", reterr);
     const char *state = json_get_str(r->message.params, "requestState", NULL);
+    yyjson_val *arguments = yyjson_obj_get(r->message.params, "arguments");
     const struct tool_entry *entry;
     int n;
 
     if (!name)
         return -ERR_INVALID;
+    if (arguments && !yyjson_is_obj(arguments))
+        return error_set(reterr, ERR_INVALID, "the parameter \"arguments\" is no object");
     if (r->server->fixture && fixture_tool_find(name))
         return mcp_fixture_run(r, fixture_tool_find(name), doc, result, reterr);
     entry = tool_find(name);
