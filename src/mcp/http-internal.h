@@ -21,11 +21,13 @@ struct mcp_peer {
     struct mcp_peer *next;
     int64_t used_ms;
     unsigned open; /* exchanges */
+    bool ended;
     /* Under its lock of events: the stream of its GET. */
     struct exchange *events;
 };
 
 struct mcp_http {
+    unsigned refs; /* its peers' */
     struct mcp_server *server;
     pthread_mutex_t lock;
     struct mcp_peer *sessions;
@@ -51,6 +53,9 @@ struct mcp_peer *mcp_session_find(struct mcp_http *h, const char *id);
 
 /* Forgets the session, and cancels what is under way. False when it was forgotten already. */
 bool mcp_session_end(struct mcp_peer *p);
+
+/* After a message was given to it: cancels that too, if the session ended meanwhile. */
+void mcp_session_check(struct mcp_peer *p);
 
 /* Sets the stream of its GET (NULL: none), and ends the one before; only where that is `before`,
  * unless it is NULL. */

@@ -7,8 +7,19 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "mcp/ask-internal.h"
 
 enum { SESSIONS_MAX = 256, IDLE_MS = 4 * 3600 * 1000 };
+
+/* Its peers may outlive it: until calls have ended that answer to them. */
+static void http_unref(struct mcp_http *h)
+{
+    if (__atomic_sub_fetch(&h->refs, 1, __ATOMIC_ACQ_REL))
+        return;
+    pthread_mutex_destroy(&h->events_lock);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
+}
 
 struct mcp_peer *mcp_peer_new(struct mcp_http *h, bool modern)
 {
@@ -28,6 +39,7 @@ struct mcp_peer *mcp_peer_new(struct mcp_http *h, bool modern)
     }
     if (modern)
         mcp_client_set_modern(p->client);
+    __atomic_add_fetch(&h->refs, 1, __ATOMIC_RELAXED);
     return p;
 }
 
@@ -42,6 +54,7 @@ void mcp_peer_unref(struct mcp_peer *p)
     if (!p || __atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL))
         return;
     mcp_client_free(p->client);
+    http_unref(p->http);
     free(p);
 }
 
@@ -65,6 +78,7 @@ static struct mcp_peer *session_take(struct mcp_http *h, const struct mcp_peer *
             continue;
         *at = found->next;
         h->count--;
+        found->ended = true;
         return found;
     }
     return NULL;
@@ -84,6 +98,15 @@ static struct mcp_peer *session_unused(struct mcp_http *h, int64_t now)
     return session_take(h, oldest);
 }
 
+/* Everything that leads from the client back to the peer: requests, and questions that wait for
+ * the answer to one. */
+static void session_cut(struct mcp_peer *p)
+{
+    mcp_session_set_events(p, NULL, NULL);
+    mcp_client_channel_gone(p->client, NULL);
+    mcp_ask_forget(p->client);
+}
+
 int mcp_session_add(struct mcp_peer *p, struct error *reterr)
 {
     struct mcp_http *h = p->http;
@@ -99,6 +122,8 @@ int mcp_session_add(struct mcp_peer *p, struct error *reterr)
         h->count++;
     }
     pthread_mutex_unlock(&h->lock);
+    if (unused)
+        session_cut(unused);
     mcp_peer_unref(unused);
     return added ? 0 : error_set(reterr, ERR_LIMIT, "%d sessions are in use", SESSIONS_MAX);
 }
@@ -125,10 +150,20 @@ bool mcp_session_end(struct mcp_peer *p)
     pthread_mutex_unlock(&p->http->lock);
     if (!found)
         return false;
-    mcp_session_set_events(p, NULL, NULL);
-    mcp_client_channel_gone(p->client, NULL);
+    session_cut(p);
     mcp_peer_unref(found);
     return true;
+}
+
+void mcp_session_check(struct mcp_peer *p)
+{
+    bool ended;
+
+    pthread_mutex_lock(&p->http->lock);
+    ended = p->ended;
+    pthread_mutex_unlock(&p->http->lock);
+    if (ended)
+        session_cut(p);
 }
 
 void mcp_session_set_events(struct mcp_peer *p, struct exchange *x, const struct exchange *before)
@@ -149,6 +184,7 @@ int mcp_http_new(struct mcp_server *s, struct mcp_http **ret, struct error *rete
 
     if (!h)
         return error_no_memory(reterr);
+    h->refs = 1;
     h->server = s;
     pthread_mutex_init(&h->lock, NULL);
     pthread_mutex_init(&h->events_lock, NULL);
@@ -162,7 +198,5 @@ void mcp_http_free(struct mcp_http *h)
         return;
     while (h->sessions)
         mcp_session_end(h->sessions);
-    pthread_mutex_destroy(&h->events_lock);
-    pthread_mutex_destroy(&h->lock);
-    free(h);
+    http_unref(h);
 }

@@ -80,6 +80,7 @@ static void message_handle(struct http_request *req, struct mcp_peer *p,
         return;
     }
     mcp_client_receive(p->client, exchange_channel(x), body->data, body->len);
+    mcp_session_check(p);
     if (m->kind == JSONRPC_REQUEST)
         exchange_answer(x, streams);
     else
@@ -243,6 +244,7 @@ static void on_get(struct http_request *req)
         mcp_session_set_events(p, NULL, x);
         http_fail(req, 0, &error);
     }
+    mcp_session_check(p);
     mcp_channel_unref(exchange_channel(x));
 }
 
