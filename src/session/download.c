@@ -83,13 +83,9 @@ static int archive_open(struct session_download *d, enum download_format format,
 static void name_make(const char *path, const char *suffix, struct download_info *ret)
 {
     const char *name = place_name(path);
-    size_t room = sizeof(ret->name) - 1 - strlen(suffix), len = strlen(name);
+    size_t room = sizeof(ret->name) - 1 - strlen(suffix);
+    size_t len = utf8_cut(name, strlen(name), room);
 
-    if (len > room) {
-        len = room;
-        while (len && ((unsigned char)name[len] & 0xc0) == 0x80)
-            len--;
-    }
     snprintf(ret->name, sizeof(ret->name), "%.*s%s", (int)len, name, suffix);
 }
 

@@ -48,14 +48,14 @@ static void exported_add(struct tool_call *call, yyjson_mut_doc *doc, yyjson_mut
     const char *path = e->r == 0 ? e->info.path : e->source;
 
     yyjson_mut_obj_add_str(doc, item, "session_id", id);
-    yyjson_mut_obj_add_val(doc, item, "path", json_mut_text(doc, path, strlen(path)));
+    yyjson_mut_obj_add_val(doc, item, "path", payload_echo(doc, path));
     yyjson_mut_obj_add_bool(doc, item, "success", e->r == 0);
     yyjson_mut_obj_add_uint(doc, item, "size", e->r == 0 ? e->info.size : 0);
     if (e->r == 0)
         yyjson_mut_obj_add_str(doc, item, "type", e->info.type == 'd' ? "directory" : "file");
     yyjson_mut_obj_add_val(doc, item, "error",
                            e->r == 0 ? yyjson_mut_str(doc, "")
-                                     : payload_text(doc, &e->error, e->source));
+                                     : payload_text(doc, &e->error, e->source, e->info.path));
     yyjson_mut_obj_add_val(doc, item, "download_url",
                            e->r == 0 ? url_make(doc, call->context->download_base, id, path)
                                      : yyjson_mut_null(doc));
@@ -67,6 +67,7 @@ static void export_one(struct tool_call *call, const char *id, yyjson_val *entry
     const struct tool_context *context = call->context;
 
     ret->source = "";
+    ret->info.path[0] = 0;
     ret->r = tool_call_check(call, &ret->error);
     if (ret->r == 0)
         ret->r = argument_text(entry, "source", &ret->source, &ret->error);

@@ -6,6 +6,7 @@
 #include "base/base64.h"
 #include "base/str.h"
 #include "tools/tool-internal.h"
+#include "wire/utf8.h"
 
 enum { CONTENT_MAX = 64 * 1024 * 1024 };
 
@@ -61,16 +62,16 @@ static int content_parse(yyjson_val *entry, struct imported *i, struct error *re
 /* Of several sources in one entry another session's comes first. */
 static int entry_parse(yyjson_val *entry, struct imported *i, struct error *reterr)
 {
-    const char *session, *path, *source;
+    const char *session, *path, *source, *destination;
     int r;
 
-    if ((r = argument_text(entry, "destination", &i->destination, reterr)) < 0 ||
+    if ((r = argument_text(entry, "destination", &destination, reterr)) < 0 ||
         (r = argument_text(entry, "session_id", &session, reterr)) < 0 ||
         (r = argument_text(entry, "path", &path, reterr)) < 0 ||
         (r = argument_text(entry, "source", &source, reterr)) < 0)
         return r;
-    if (!i->destination)
-        i->destination = "";
+    if (destination)
+        i->destination = destination;
     i->from.extract = json_get_bool(entry, "extract", false);
     if (session && path) {
         i->from.kind = IMPORT_SESSION;
@@ -92,6 +93,7 @@ static void import_one(struct tool_call *call, const char *id, yyjson_val *entry
 
     i->destination = "";
     i->from = (struct import_source){};
+    i->result = (struct import_result){};
     buf_clear(&i->content);
     i->r = tool_call_check(call, &i->error);
     if (i->r == 0)
@@ -106,14 +108,16 @@ static void import_one(struct tool_call *call, const char *id, yyjson_val *entry
 /* As the reference writes it: "session:path" for another session's. */
 static yyjson_mut_val *source_text(yyjson_mut_doc *doc, const struct imported *i)
 {
+    const char *session = i->from.session_id, *path = i->from.path;
     auto_buf struct buf text;
 
-    buf_init(&text, MIB);
-    if (i->from.session_id && buf_printf(&text, "%s:", i->from.session_id) < 0)
+    if (!path)
+        return yyjson_mut_str(doc, i->from.kind == IMPORT_CONTENT ? "file_content" : "");
+    buf_init(&text, 2 * (size_t)PAYLOAD_ECHO_MAX);
+    if (session && (buf_append(&text, session, utf8_cut(session, strlen(session), ID_LEN)) < 0 ||
+                    buf_append_byte(&text, ':') < 0))
         return NULL;
-    if (buf_append_str(&text, i->from.path                     ? i->from.path
-                              : i->from.kind == IMPORT_CONTENT ? "file_content"
-                                                               : "") < 0)
+    if (buf_append(&text, path, utf8_cut(path, strlen(path), PAYLOAD_ECHO_MAX)) < 0)
         return NULL;
     return json_mut_text(doc, buf_str(&text), text.len);
 }
@@ -124,15 +128,15 @@ static void imported_add(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct
     const char *destination = i->r == 0 ? i->result.destination : i->destination;
 
     yyjson_mut_obj_add_val(doc, item, "source", source_text(doc, i));
-    yyjson_mut_obj_add_val(doc, item, "destination",
-                           json_mut_text(doc, destination, strlen(destination)));
+    yyjson_mut_obj_add_val(doc, item, "destination", payload_echo(doc, destination));
     yyjson_mut_obj_add_bool(doc, item, "success", i->r == 0);
     yyjson_mut_obj_add_uint(doc, item, "size", i->r == 0 ? i->result.size : 0);
     if (i->r == 0)
         yyjson_mut_obj_add_uint(doc, item, "files", i->result.files);
     yyjson_mut_obj_add_val(doc, item, "error",
-                           i->r == 0 ? yyjson_mut_str(doc, "")
-                                     : payload_text(doc, &i->error, i->from.path));
+                           i->r == 0
+                               ? yyjson_mut_str(doc, "")
+                               : payload_text(doc, &i->error, i->from.path, i->result.destination));
 }
 
 static void imported_done(struct imported **i)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "tools/tool-internal.h"
+#include "wire/utf8.h"
 
 #include <stdio.h>
 
@@ -84,11 +85,20 @@ static const char *death_words(const char *cause)
 
 /* ---- paths ---- */
 
-/* Those of a sandbox, and what the caller gave or is below it. */
-static bool path_is_known(const char *path, size_t len, const char *own)
+/* What the caller gave, or below it; or above it, as a text is that was cut. */
+static bool path_is_own(const char *path, size_t len, const char *own)
+{
+    size_t n = own ? strlen(own) : 0;
+
+    if (n < 2 || memcmp(path, own, MIN(len, n)) != 0)
+        return false;
+    return len <= n || path[n] == '/' || own[n - 1] == '/';
+}
+
+/* Those of a sandbox, and the caller's own. */
+static bool path_is_known(const char *path, size_t len, const char *const own[2])
 {
     static const char *const guest[] = {"/workspace", "/home/sandbox"};
-    size_t common = own ? MIN(len, strlen(own)) : 0;
 
     for (size_t i = 0; i < ARRAY_LEN(guest); i++) {
         size_t n = strlen(guest[i]);
@@ -96,7 +106,7 @@ static bool path_is_known(const char *path, size_t len, const char *own)
         if (str_starts(path, guest[i]) && (len == n || (len > n && path[n] == '/')))
             return true;
     }
-    return common > 1 && memcmp(path, own, common) == 0;
+    return path_is_own(path, len, own[0]) || path_is_own(path, len, own[1]);
 }
 
 /* The length of an absolute path that begins here, 0 for none. The name of an archive's entry is
@@ -122,7 +132,7 @@ static size_t path_length(const char *text, const char *at)
     return len > 1 ? len : 0;
 }
 
-static int text_redact(const struct error *error, const char *own, struct buf *ret)
+static int text_redact(const struct error *error, const char *const own[2], struct buf *ret)
 {
     const char *at = error->text;
 
@@ -145,14 +155,21 @@ static int text_redact(const struct error *error, const char *own, struct buf *r
     return 0;
 }
 
-yyjson_mut_val *payload_text(yyjson_mut_doc *doc, const struct error *error, const char *own)
+yyjson_mut_val *payload_text(yyjson_mut_doc *doc, const struct error *error, const char *own,
+                             const char *other)
 {
+    const char *const paths[2] = {own, other};
     auto_buf struct buf text;
 
     buf_init(&text, TEXT_MAX);
-    if (text_redact(error, own, &text) < 0)
+    if (text_redact(error, paths, &text) < 0)
         return NULL;
     return json_mut_text(doc, buf_str(&text), text.len);
+}
+
+yyjson_mut_val *payload_echo(yyjson_mut_doc *doc, const char *text)
+{
+    return json_mut_text(doc, text, utf8_cut(text, strlen(text), PAYLOAD_ECHO_MAX));
 }
 
 /* ---- parts ---- */
@@ -188,10 +205,11 @@ static void hint_add(struct tool_call *call, yyjson_mut_doc *doc, yyjson_mut_val
 static void error_add(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *name,
                       const struct error *error)
 {
+    static const char *const none[2];
     auto_buf struct buf text;
 
     buf_init(&text, TEXT_MAX);
-    if (buf_printf(&text, "%s: ", name) == 0 && text_redact(error, NULL, &text) == 0)
+    if (buf_printf(&text, "%s: ", name) == 0 && text_redact(error, none, &text) == 0)
         yyjson_mut_obj_add_val(doc, root, "error", json_mut_text(doc, buf_str(&text), text.len));
 }
 

@@ -44,13 +44,29 @@ struct check {
 
 /* ---- errors ---- */
 
+/* The first characters of a text; a cut is never inside one. */
+static size_t text_head(const char *text, size_t len, size_t chars)
+{
+    size_t at = 0;
+
+    while (at < len && chars--) {
+        at++;
+        while (at < len && ((unsigned char)text[at] & 0xc0) == 0x80)
+            at++;
+    }
+    return at;
+}
+
 static void loc_add(struct check *c, yyjson_mut_val *list, const struct place *at)
 {
+    const char *key = yyjson_get_str(at->key);
+
     if (!at->up)
         return;
     loc_add(c, list, at->up);
-    if (at->key)
-        yyjson_mut_arr_add_strncpy(c->doc, list, yyjson_get_str(at->key), yyjson_get_len(at->key));
+    if (key)
+        yyjson_mut_arr_add_strncpy(c->doc, list, key,
+                                   text_head(key, yyjson_get_len(at->key), INPUT_CHARS));
     else
         yyjson_mut_arr_add_uint(c->doc, list, at->index);
 }
@@ -80,19 +96,6 @@ static bool is_short(yyjson_val *v, size_t *values, size_t *chars)
             return false;
     }
     return true;
-}
-
-/* The first characters of a text; a cut is never inside one. */
-static size_t text_head(const char *text, size_t len, size_t chars)
-{
-    size_t at = 0;
-
-    while (at < len && chars--) {
-        at++;
-        while (at < len && ((unsigned char)text[at] & 0xc0) == 0x80)
-            at++;
-    }
-    return at;
 }
 
 /* What the caller gave, or what it was when that is long. */

@@ -17,7 +17,7 @@ static int stop_session_run(struct tool_call *call, yyjson_val *arguments, struc
         return r;
     yyjson_mut_doc_set_root(doc, root);
     yyjson_mut_obj_add_bool(doc, root, "success", r == 0);
-    yyjson_mut_obj_add_str(doc, root, "session_id", id);
+    yyjson_mut_obj_add_val(doc, root, "session_id", payload_echo(doc, id));
     return json_mut_write(doc, ret, reterr);
 }
 

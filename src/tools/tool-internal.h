@@ -119,10 +119,15 @@ int payload_add_death(struct tool_call *call, const char *session_id, struct buf
                       struct error *reterr) must_check;
 
 /*
- * An error's text as a caller may see it: paths of the host are left out. `own` is a path that the
- * caller gave, which is no secret; or NULL.
+ * An error's text as a caller may see it: paths of the host are left out. `own` and `other` are
+ * paths that the caller gave, which are no secret; or NULL.
  */
-yyjson_mut_val *payload_text(yyjson_mut_doc *doc, const struct error *error, const char *own);
+yyjson_mut_val *payload_text(yyjson_mut_doc *doc, const struct error *error, const char *own,
+                             const char *other);
+
+/* A text that the caller gave, as an answer repeats it: no longer than any path may be. */
+enum { PAYLOAD_ECHO_MAX = TREE_PATH_MAX };
+yyjson_mut_val *payload_echo(yyjson_mut_doc *doc, const char *text);
 
 /* The session is there and alive: ERR_NOT_FOUND, ERR_DIED. */
 int tool_session_check(struct tool_call *call, const char *session_id, struct session_info *ret,

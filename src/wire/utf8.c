@@ -109,3 +109,12 @@ size_t utf8_count(const char *text, size_t len)
         count += ((unsigned char)text[i] & 0xc0) != 0x80;
     return count;
 }
+
+size_t utf8_cut(const char *text, size_t len, size_t max)
+{
+    if (len <= max)
+        return len;
+    while (max && ((unsigned char)text[max] & 0xc0) == 0x80)
+        max--;
+    return max;
+}

@@ -21,4 +21,7 @@ int utf8_repair_feed(struct utf8_repair *u, const void *data, size_t len,
 int utf8_repair_finish(struct utf8_repair *u, struct buf *ret) must_check;
 
 /* Number of characters of valid UTF-8. */
+/* How many bytes of a text to keep, at most `max`: a cut is never inside a character. */
+size_t utf8_cut(const char *text, size_t len, size_t max);
+
 size_t utf8_count(const char *text, size_t len);

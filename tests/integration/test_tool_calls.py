@@ -608,6 +608,14 @@ def test_an_unknown_source_session_is_the_entrys_failure(tools, make):
 # ---- errors
 
 
+def test_the_callers_own_paths_are_named_in_errors(tools, make):
+    names = ("/etc/x", "/opt/x/../y", "x\0y")
+    payload = tools.files("import_files", make(), *(
+        {"file_content": "1", "destination": name} for name in names), {"source": "/a\0b"})
+    assert [name in entry["error"] for name, entry in zip(
+        ("/etc/x", "/opt/y", "NUL", "NUL"), payload["files"], strict=True)] == [True] * 4, payload
+
+
 def test_w31_errors_hold_no_trace_and_no_path_of_the_host(tools, make, folders):
     session = make()
     payloads = [

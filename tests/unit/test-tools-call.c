@@ -551,6 +551,68 @@ TEST(a_nul_does_not_make_another_sessions_name)
                  "command holds a NUL");
 }
 
+/* Entries of a list fail by themselves, whatever is wrong with them. */
+TEST(a_nul_in_an_entry_is_told_in_it)
+{
+    static const char *const entries[] = {
+        "{\"source\":\"/a\\u0000b\"}",
+        "{\"session_id\":\"x\\u0000\",\"path\":\"y\"}",
+        "{\"session_id\":\"x\",\"path\":\"y\\u0000\"}",
+        "{\"file_content\":\"x\",\"destination\":\"a\\u0000b\"}",
+    };
+    auto_bench struct bench b = {};
+    char id[ID_LEN + 1], arguments[256];
+
+    bench_begin(&b);
+    bench_start(&b);
+    session_make(&b, id);
+    for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
+        snprintf(arguments, sizeof(arguments), "{\"session_id\":\"%%s\",\"files\":[%s]}",
+                 entries[i]);
+        assert_str_has(text_at(tool_do(&b, "import_files", arguments, id), "/files/0/error"),
+                       "holds a NUL character");
+    }
+}
+
+/* An answer does not grow with what was wrong in the question, nor does it lose a member. */
+TEST(what_the_caller_wrote_is_repeated_but_cut)
+{
+    static const struct {
+        const char *tool, *before, *behind, *where;
+    } rows[] = {
+        {"import_files", "{\"session_id\":\"%s\",\"files\":[{\"source\":\"/", "\"}]}",
+         "/files/0/source"},
+        {"import_files", "{\"session_id\":\"%s\",\"files\":[{\"path\":\"x\",\"session_id\":\"",
+         "\"}]}", "/files/0/source"},
+        {"import_files",
+         "{\"session_id\":\"%s\",\"files\":[{\"file_content\":\"x\",\"destination\":\"", "\"}]}",
+         "/files/0/destination"},
+        {"export_files", "{\"session_id\":\"%s\",\"files\":[{\"source\":\"", "\"}]}",
+         "/files/0/path"},
+        {"stop_session", "{\"session_id\":\"", "%s\"}", "/session_id"},
+    };
+    auto_bench struct bench b = {};
+    auto_buf struct buf arguments;
+    char id[ID_LEN + 1];
+
+    bench_begin(&b);
+    bench_start(&b);
+    session_make(&b, id);
+    buf_init(&arguments, 2 * TREE_PATH_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *told;
+
+        buf_clear(&arguments);
+        assert_int_eq(buf_append_str(&arguments, rows[i].before), 0);
+        while (arguments.len < 3 * TREE_PATH_MAX / 2)
+            assert_int_eq(buf_append_str(&arguments, "\xe6\x97\xa5"), 0);
+        assert_int_eq(buf_append_str(&arguments, rows[i].behind), 0);
+        told = text_at(tool_do(&b, rows[i].tool, buf_str(&arguments), id), rows[i].where);
+        assert_false(b.success);
+        assert_true(strlen(told) > 20 && strlen(told) <= TREE_PATH_MAX);
+    }
+}
+
 /* ---- death ---- */
 
 TEST(a_session_that_dies_under_a_call_is_told_in_its_result)

@@ -302,6 +302,21 @@ TEST(a_long_input_is_not_quoted_whole)
     assert_str_has(buf_str(&details), "\"input\":\"(a list of 1000)\"");
 }
 
+TEST(a_long_name_is_not_quoted_whole)
+{
+    auto_buf struct buf value, details;
+
+    buf_init(&value, MIB);
+    buf_init(&details, 64 * KIB);
+    assert_int_eq(buf_append_str(&value, "{\""), 0);
+    for (int i = 0; i < 100000; i++)
+        assert_int_eq(buf_append_str(&value, "\xc3\xa4"), 0);
+    assert_int_eq(buf_append_str(&value, "\":[]}"), 0);
+    details_of("{\"additionalProperties\":{\"type\":\"string\"}}", buf_str(&value), &details);
+    assert_true(details.len < 1000);
+    assert_str_has(buf_str(&details), "\"type\":\"string_type\",\"loc\":[\"\xc3\xa4");
+}
+
 TEST(errors_are_counted_but_not_all_listed)
 {
     auto_buf struct buf value, details;

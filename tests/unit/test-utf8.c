@@ -18,6 +18,16 @@ static void repair(const char *data, size_t len, size_t piece, struct buf *ret)
     assert_uint_eq(u.pending_len, 0);
 }
 
+TEST(a_cut_is_never_inside_a_character)
+{
+    static const char text[] = "a\xc3\xa4\xf0\x9f\x99\x82z";
+    static const size_t kept[] = {0, 1, 1, 3, 3, 3, 3, 7, 8, 8};
+
+    for (size_t max = 0; max < ARRAY_LEN(kept); max++)
+        assert_uint_eq(utf8_cut(text, strlen(text), max), kept[max]);
+    assert_uint_eq(utf8_cut("\x80\x80", 2, 1), 0);
+}
+
 TEST(ill_formed_bytes_are_replaced_and_the_rest_is_kept)
 {
     /* The answers are those of the Unicode standard, section 3.9, and of browsers. */
