@@ -2,7 +2,8 @@
 /*
  * A walk of a session's folder. Each folder is listed whole before anything else is asked for it:
  * the list arrives on the connection's thread, which must not wait for what is done with it. Code
- * in the sandbox may change the tree meanwhile; the counts keep any tree finite.
+ * in the sandbox may change the tree meanwhile; the counts keep any tree finite, and the memory
+ * that its names take here.
  */
 #include "session/transfer-internal.h"
 
@@ -10,6 +11,8 @@
 
 #include <errno.h>
 #include <string.h>
+
+#define HELD_MAX (64 * MIB) /* of names and targets at once */
 
 /* One folder's entries, and the folders that are still to be listed: paths below the top. */
 struct entries {
@@ -19,7 +22,7 @@ struct entries {
         struct session_file_info info;
     } *items;
     size_t count, cap;
-    size_t max;
+    size_t max, room; /* entries; bytes of text */
     bool failed, full;
 };
 
@@ -28,6 +31,7 @@ struct walk {
     const struct session_path *top;
     char **folders;
     size_t count, cap;
+    size_t held; /* bytes of their names */
     size_t seen; /* entries so far */
 };
 
@@ -56,10 +60,12 @@ static void entry_note(void *user, const char *name, const struct session_file_i
 {
     struct entries *e = user;
     struct listed item = {.info = *info};
+    size_t len = strlen(name) + (info->target ? strlen(info->target) : 0);
 
-    e->full |= e->count >= e->max;
+    e->full |= e->count >= e->max || len > e->room;
     if (e->full || e->failed)
         return;
+    e->room -= len;
     item.name = strdup(name);
     item.target = info->target ? strdup(info->target) : NULL;
     item.info.target = item.target;
@@ -72,26 +78,40 @@ static void entry_note(void *user, const char *name, const struct session_file_i
     }
 }
 
+static int too_much(const struct walk *w, struct error *reterr)
+{
+    return error_set(reterr, ERR_LIMIT, "'%.200s' holds more than %d entries, or %llu MiB of names",
+                     w->top->path, TREE_ENTRIES_MAX, HELD_MAX / MIB);
+}
+
+/* A folder that is gone since it was listed is an empty one. */
 static int folder_list(struct walk *w, const char *rel, struct entries *ret, struct error *reterr)
 {
     char path[TREE_PATH_MAX];
-    int r = place_join(w->top->path, rel, path, reterr);
+    struct error why;
+    int r = place_join(w->top->path, rel, path, &why);
 
     if (r == 0)
         r = session_file_list(w->manager, &(struct session_path){w->top->id, w->top->owner, path},
-                              entry_note, ret, reterr);
+                              entry_note, ret, &why);
+    if (r < 0 && rel[0] && why.sys == ENOENT)
+        return 0;
+    if (r < 0 && reterr)
+        *reterr = why;
     if (r < 0)
         return r;
     if (ret->full)
-        return error_set(reterr, ERR_LIMIT, "'%.200s' holds more than %d entries", w->top->path,
-                         TREE_ENTRIES_MAX);
+        return too_much(w, reterr);
     return ret->failed ? error_no_memory(reterr) : 0;
 }
 
 static int folder_push(struct walk *w, const char *rel, struct error *reterr)
 {
     auto_free char *copy = strdup(rel);
+    size_t len = strlen(rel);
 
+    if (len > HELD_MAX - w->held)
+        return too_much(w, reterr);
     if (w->count == w->cap) {
         size_t cap = w->cap ? w->cap * 2 : 64;
         char **grown = realloc(w->folders, cap * sizeof(*grown));
@@ -103,6 +123,7 @@ static int folder_push(struct walk *w, const char *rel, struct error *reterr)
     }
     if (!copy)
         return error_no_memory(reterr);
+    w->held += len;
     w->folders[w->count++] = TAKE_PTR(copy);
     return 0;
 }
@@ -143,7 +164,8 @@ static int entry_visit(struct walk *w, const char *rel, const struct listed *ite
 static int folder_walk(struct walk *w, const char *rel, session_walk_fn *visit, void *user,
                        struct error *reterr)
 {
-    auto_cleanup(entries_done) struct entries e = {.max = TREE_ENTRIES_MAX - w->seen};
+    auto_cleanup(entries_done) struct entries e = {.max = TREE_ENTRIES_MAX - w->seen,
+                                                   .room = HELD_MAX};
     int r = folder_list(w, rel, &e, reterr);
 
     w->seen += e.count;
@@ -161,6 +183,7 @@ int session_walk(struct session_manager *m, const struct session_path *at, sessi
     while (r == 0 && w.count) {
         auto_free char *rel = w.folders[--w.count];
 
+        w.held -= strlen(rel);
         r = folder_walk(&w, rel, visit, user, reterr);
     }
     while (w.count)

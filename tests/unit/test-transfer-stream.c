@@ -322,6 +322,100 @@ TEST(a_session_that_ends_ends_its_writers)
     assert_int_eq(session_writer_commit(w, &err), -ERR_DIED);
 }
 
+/* ---- walks ---- */
+
+static void entry_send(struct peer *p, uint32_t stream, const char *type, const char *name,
+                       const char *target)
+{
+    auto_buf struct buf b;
+
+    buf_init(&b, 16 * KIB);
+    if (fields_add_str(&b, "type", type) == 0 && fields_add_str(&b, "name", name) == 0 &&
+        (!target || fields_add_str(&b, "target", target) == 0))
+        peer_send(p, FRAME_REPORT, stream, b.data, b.len);
+}
+
+/* The first folder has two, of which one is gone when it is asked for. */
+static void *folders_main(void *arg)
+{
+    struct stage *s = arg;
+    struct peer_frame *f;
+
+    while ((f = peer_take_within(s->peer, FRAME_FILE_LIST, PEER_WAIT_MS))) {
+        bool gone = str_eq(peer_field(f, "path"), "/workspace/gone");
+        bool top = str_eq(peer_field(f, "path"), "/workspace");
+
+        if (top) {
+            entry_send(s->peer, f->stream, "dir", "there", NULL);
+            entry_send(s->peer, f->stream, "dir", "gone", NULL);
+        }
+        if (gone)
+            peer_end_with(s->peer, f->stream, "status=error", "errno=2", "message=it is gone");
+        else
+            peer_end_with(s->peer, f->stream, "status=ok");
+        if (!top && !gone)
+            break;
+    }
+    return NULL;
+}
+
+/* Links whose targets are more than all names together may be. */
+static void *links_main(void *arg)
+{
+    struct stage *s = arg;
+    struct peer_frame *f = peer_take(s->peer, FRAME_FILE_LIST);
+    char target[4001] = "";
+
+    memset(target, 'x', sizeof(target) - 1);
+    for (int i = 0; i < 20000; i++)
+        entry_send(s->peer, f->stream, "link", "l", target);
+    peer_end_with(s->peer, f->stream, "status=ok");
+    return NULL;
+}
+
+static int walk_count(void *user, const char *rel, const struct session_file_info *info,
+                      struct error *err)
+{
+    *(unsigned *)user += 1;
+    return 0;
+}
+
+static int workspace_walk(struct stage *s, void *(*answers)(void *arg), unsigned *ret,
+                          struct error *err)
+{
+    pthread_t thread;
+    int r;
+
+    stage_open(s);
+    assert_int_eq(pthread_create(&thread, NULL, answers, s), 0);
+    r = session_walk(s->w.m, &(struct session_path){s->session.id, "me", "/workspace"}, walk_count,
+                     ret, err);
+    pthread_join(thread, NULL);
+    return r;
+}
+
+TEST(a_folder_that_is_gone_since_it_was_listed_is_empty)
+{
+    auto_stage struct stage s = {};
+    unsigned count = 0;
+    struct error err;
+
+    assert_ok(workspace_walk(&s, folders_main, &count, &err), err);
+    assert_uint_eq(count, 2);
+}
+
+/* The sandbox pays for its names with its own memory, and nobody else for them with more. */
+TEST(a_folder_whose_names_take_too_much_memory_is_not_walked)
+{
+    auto_stage struct stage s = {};
+    unsigned count = 0;
+    struct error err;
+
+    assert_int_eq(workspace_walk(&s, links_main, &count, &err), -ERR_LIMIT);
+    assert_str_has(err.text, "64 MiB of names");
+    assert_uint_eq(count, 0);
+}
+
 /* ---- exports ---- */
 
 /* Answers every look with a file of 3 bytes. */
