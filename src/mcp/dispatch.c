@@ -75,8 +75,8 @@ static bool message_is_modern(const struct mcp_client *c, const struct jsonrpc_m
 {
     yyjson_val *meta = yyjson_obj_get(m->params, "_meta");
 
-    return c->era == MCP_MODERN || str_eq(m->method, "server/discover") ||
-           str_eq(m->method, "subscriptions/listen") ||
+    return c->era == MCP_MODERN || (c->spoke_modern && !str_eq(m->method, "initialize")) ||
+           str_eq(m->method, "server/discover") || str_eq(m->method, "subscriptions/listen") ||
            yyjson_obj_get(meta, "io.modelcontextprotocol/protocolVersion");
 }
 
@@ -137,6 +137,14 @@ static void not_found(struct mcp_request *r)
     mcp_request_fail(r, &(struct jsonrpc_fault){JSONRPC_METHOD_NOT_FOUND, text, NULL});
 }
 
+/* What it sends from now on is of this era, but for a handshake. */
+static void client_is_modern(struct mcp_client *c)
+{
+    pthread_mutex_lock(&c->server->lock);
+    c->spoke_modern = !c->initialized;
+    pthread_mutex_unlock(&c->server->lock);
+}
+
 static bool may_handle(struct mcp_client *c, struct mcp_request *r, const struct mcp_method *method)
 {
     static const struct jsonrpc_fault early = {
@@ -144,8 +152,12 @@ static bool may_handle(struct mcp_client *c, struct mcp_request *r, const struct
         "not initialized: begin with initialize, or with server/discover (" MCP_VERSION_MODERN ")",
         NULL};
 
-    if (r->era == MCP_MODERN)
-        return mcp_meta_check(r) == 0;
+    if (r->era == MCP_MODERN) {
+        if (mcp_meta_check(r) < 0)
+            return false;
+        client_is_modern(c);
+        return true;
+    }
     if ((method && method->flags & MCP_BEFORE_INITIALIZE) || mcp_client_is_initialized(c))
         return true;
     mcp_request_fail(r, &early);

@@ -79,7 +79,8 @@ struct mcp_client {
     struct mcp_server *server;
     struct mcp_client *next;
     struct mcp_channel *events;
-    enum mcp_era era; /* 0 before the first request */
+    enum mcp_era era;  /* by its transport; 0: each message tells */
+    bool spoke_modern; /* and was not initialized: what has no `_meta` lacks it */
     bool initialized;
     int log_level;         /* legacy: by logging/setLevel; -1 */
     unsigned capabilities; /* legacy: as `initialize` told */

@@ -188,6 +188,7 @@ int mcp_initialize(struct mcp_request *r, yyjson_mut_doc *doc, yyjson_mut_val *r
             mcp_capabilities_parse(yyjson_obj_get(r->message.params, "capabilities")) &
             ~(unsigned)MCP_CAN_TASKS;
         r->client->initialized = true;
+        r->client->spoke_modern = false;
     }
     pthread_mutex_unlock(&s->lock);
     return MCP_DONE;

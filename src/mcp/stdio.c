@@ -23,26 +23,41 @@ enum { READ_BYTES = 64 * 1024, POLL_MS = 200 };
 struct stdio {
     struct mcp_channel channel; /* first */
     pthread_mutex_t lock;
-    int out;
+    int in, out;
     bool closing; /* read without the lock: what cannot be written at once is dropped */
     bool broken;  /* the client reads no more, or got half a line */
 };
 
 /* ---- out ---- */
 
+/*
+ * Waits until the output takes something. Not for a client that has closed the input, and so has
+ * left, or when we are leaving: then it has a moment.
+ */
+static bool output_wait(struct stdio *io)
+{
+    struct pollfd p[2] = {{.fd = io->out, .events = POLLOUT}, {.fd = io->in}};
+
+    for (;;) {
+        int n = poll(p, ARRAY_LEN(p), POLL_MS);
+
+        if (n > 0 && p[0].revents)
+            return true;
+        if ((n > 0 && p[1].revents) || (n == 0 && __atomic_load_n(&io->closing, __ATOMIC_RELAXED)))
+            return poll(p, 1, POLL_MS) > 0;
+        if (n < 0 && errno != EINTR)
+            return false;
+    }
+}
+
 /* Whether the whole piece went out. */
 static bool piece_write(struct stdio *io, const char *data, size_t len)
 {
-    struct pollfd p = {.fd = io->out, .events = POLLOUT};
-
     while (len) {
-        int n = poll(&p, 1, POLL_MS);
         ssize_t done;
 
-        if (n == 0 && __atomic_load_n(&io->closing, __ATOMIC_RELAXED))
+        if (!output_wait(io))
             return false;
-        if (n == 0 || (n < 0 && errno == EINTR))
-            continue;
         done = write(io->out, data, MIN(len, (size_t)PIPE_BUF));
         if (done < 0 && errno != EINTR && errno != EAGAIN)
             return false;
@@ -164,6 +179,7 @@ int mcp_stdio_run(struct mcp_server *s, int in, int out, int stop_fd, struct err
     if (!io)
         return error_no_memory(reterr);
     io->channel = (struct mcp_channel){.send = stdio_send, .free = stdio_free, .refs = 1};
+    io->in = in;
     io->out = out;
     pthread_mutex_init(&io->lock, NULL);
     client = mcp_client_new(s, &io->channel);

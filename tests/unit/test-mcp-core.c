@@ -96,6 +96,21 @@ TEST(modern_requests_have_their_code_and_status)
     }
 }
 
+TEST(a_handshake_makes_a_client_legacy_again)
+{
+    auto_peer_client struct peer_client p = {};
+
+    peer_client_start(&p, false);
+    say(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{" META "}}");
+    say(&p, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}");
+    say(&p, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"initialize\",\"params\":{"
+            "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}");
+    say(&p, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"tools/list\"}");
+    assert_str_has(line(&p, 1), "\"code\":-32602");
+    assert_str_has(line(&p, 2), "\"protocolVersion\":\"2025-11-25\"");
+    assert_str_has(line(&p, 3), "\"id\":4,\"result\"");
+}
+
 TEST(both_eras_list_the_same_tools_in_the_same_order)
 {
     auto_peer_client struct peer_client p = {};
