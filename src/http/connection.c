@@ -18,6 +18,39 @@
 
 enum { LINGER_MS = 1000 };
 
+/* Counts connections that were not cut; the list is newest first. `addr` NULL: of all peers. */
+static unsigned conns_count(struct http_server *server, const struct addr *addr,
+                            struct http_conn **ret_oldest)
+{
+    unsigned count = 0;
+
+    *ret_oldest = NULL;
+    for (struct http_conn *conn = server->conns; conn; conn = conn->next) {
+        if (atomic_load(&conn->cut) || (addr && !addr_eq(addr, &conn->addr)))
+            continue;
+        count++;
+        if (conn->phase == CONN_FRESH || conn->phase == CONN_IDLE)
+            *ret_oldest = conn;
+    }
+    return count;
+}
+
+void conn_admit(struct http_conn *conn)
+{
+    struct http_server *server = conn->server;
+    struct http_conn *oldest;
+
+    conn->next = server->conns;
+    if (conn->next)
+        conn->next->prev = conn;
+    server->conns = conn;
+    /* The new one waits for its request, too, so there is always one to cut. */
+    if (conns_count(server, &conn->addr, &oldest) > server->options.connections_per_ip)
+        conn_cut(oldest, HTTP_GONE_SLOW);
+    if (conns_count(server, NULL, &oldest) > server->options.connections)
+        conn_cut(oldest, HTTP_GONE_SLOW);
+}
+
 /* Bytes received from the peer, or acknowledged by it, since the socket was made. */
 static uint64_t socket_count(int fd, bool received)
 {

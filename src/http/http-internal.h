@@ -30,6 +30,7 @@ struct http_conn {
     struct http_server *server;
     struct http_conn *next, *prev;
     int fd;
+    struct addr addr; /* the peer's */
     /* Under the server's lock: */
     enum conn_phase phase;
     int64_t since;             /* when the phase, or its window, began */
@@ -38,6 +39,10 @@ struct http_conn {
     atomic_uint_fast64_t body; /* bytes of this request's body */
     atomic_int cut;            /* 1 + enum http_gone once we ended it; else 0 */
 };
+
+/* Lists a new connection. Where there are too many, of all or of its address, the one that waits
+ * for a request for longest is cut: so idle ones do not keep out who asks. With the lock held. */
+void conn_admit(struct http_conn *conn);
 
 void conn_phase_set(struct http_conn *conn, enum conn_phase phase);
 

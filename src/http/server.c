@@ -26,6 +26,7 @@ enum {
     POOL_SIZE = 128 << 10, /* of a connection: headers, and pieces of bodies */
     STACK_SIZE = 2 << 20,
     BLOCK_SIZE = 64 << 10, /* of a body that is pulled */
+    CONNS_ENDING = 64,     /* that were cut, while their threads end */
     CUT_MS = 1000,         /* for the threads of connections that were cut */
     LOST_PEER_MS = 60000,  /* until a peer that acknowledges nothing is given up */
 };
@@ -62,6 +63,8 @@ static void socket_prepare(int fd)
 static void conn_open(struct http_server *server, struct MHD_Connection *mhd, void **context)
 {
     struct http_conn *conn = calloc(1, sizeof(*conn));
+    const struct sockaddr *peer;
+    uint16_t port;
 
     *context = conn;
     if (!conn)
@@ -69,12 +72,12 @@ static void conn_open(struct http_server *server, struct MHD_Connection *mhd, vo
     conn->server = server;
     conn->fd = connection_fd(mhd);
     conn->since = clock_ms();
+    peer = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+    if (addr_from_sockaddr(peer, &conn->addr, &port) == 0)
+        addr_unmap(&conn->addr);
     socket_prepare(conn->fd);
     pthread_mutex_lock(&server->lock);
-    conn->next = server->conns;
-    if (conn->next)
-        conn->next->prev = conn;
-    server->conns = conn;
+    conn_admit(conn);
     pthread_mutex_unlock(&server->lock);
 }
 
@@ -742,8 +745,8 @@ static int daemon_start(struct http_server *server, struct error *reterr)
         on_completed, server, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
         MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_SIZE, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)STACK_SIZE, MHD_OPTION_CONNECTION_LIMIT, o->connections,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, o->connections_per_ip, MHD_OPTION_END);
+        (size_t)STACK_SIZE, MHD_OPTION_CONNECTION_LIMIT, o->connections + CONNS_ENDING,
+        MHD_OPTION_END);
     if (!server->daemon)
         return error_set(reterr, ERR_SYSTEM, "cannot start the HTTP server");
     return 0;

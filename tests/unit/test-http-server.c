@@ -461,21 +461,33 @@ TEST(an_idle_connection_has_longer_than_a_slow_header)
     assert_true(clock_ms() - began >= 550);
 }
 
-TEST(one_address_has_only_so_many_connections)
+TEST(idle_connections_make_room_for_new_ones)
 {
     auto_served struct served s = served_start(
         (struct http_options){.tables = tables, .hosts = hosts, .connections_per_ip = 10});
-    struct raw *all[15];
-    unsigned answered = 0;
+    struct raw *all[15], *silent_peers[40];
+    unsigned ended = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         all[i] = raw_open(s.port, 0);
         raw_text(all[i], "GET /hello HTTP/1.1\r\n" HOST "\r\n");
-        answered += raw_wait(all[i], "hello", RAW_WAIT_MS);
+        assert_true(raw_wait(all[i], "hello", RAW_WAIT_MS));
     }
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        ended += raw_drain(all[i], i < 5 ? RAW_WAIT_MS : 1);
+        assert_true(all[i]->ended == (i < 5));
+    }
+    assert_uint_eq(ended, 5);
+    for (size_t i = 0; i < ARRAY_LEN(silent_peers); i++)
+        silent_peers[i] = raw_open(s.port, 0);
+    raw_free(&all[0]);
+    all[0] = raw_open(s.port, 0);
+    raw_text(all[0], "GET /hello HTTP/1.1\r\n" HOST "\r\n");
+    assert_true(raw_wait(all[0], "hello", RAW_WAIT_MS));
+    for (size_t i = 0; i < ARRAY_LEN(silent_peers); i++)
+        raw_free(&silent_peers[i]);
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         raw_free(&all[i]);
-    assert_uint_eq(answered, 10);
 }
 
 /* ---- start and stop ---- */
