@@ -42,8 +42,12 @@ int confine_image_open(const char *path, int userns_fd)
 
 int confine_mount_open(const struct job_mount *mount)
 {
-    auto_fd int fd = open_tree(AT_FDCWD, mount->source,
-                               OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+    /* No link anywhere on the way: who may write to a folder of it could lead us elsewhere. */
+    auto_fd int source =
+        sys_openat2(AT_FDCWD, mount->source, O_PATH, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+    auto_fd int fd =
+        source < 0 ? -1
+                   : open_tree(source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
                                           (mount->writable ? 0 : MOUNT_ATTR_RDONLY)};
 

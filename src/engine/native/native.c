@@ -198,6 +198,22 @@ struct job_text {
     const char *what;
 };
 
+/* The operator's paths may lead over links, the launcher follows none: so they are resolved here.
+ */
+static int job_mounts(struct launch_job *job, const struct sandbox_spec *spec, struct error *reterr)
+{
+    for (size_t i = 0; i < spec->mount_count; i++) {
+        auto_free char *real = realpath(spec->mounts[i].source, NULL);
+
+        if (!real)
+            return error_sys(reterr, errno, "cannot mount '%s'", spec->mounts[i].source);
+        job->mounts[i] = spec->mounts[i];
+        if (str_copy(job->mounts[i].source, sizeof(job->mounts[i].source), real) < 0)
+            return error_set(reterr, ERR_INVALID, "the path '%s' is too long", real);
+    }
+    return 0;
+}
+
 static int job_texts(struct launch_job *job, const struct sandbox_spec *spec, struct error *reterr)
 {
     const struct job_text texts[] = {
@@ -243,8 +259,8 @@ static int job_fill(struct launch_job *job, const struct sandbox_spec *spec, str
     job->mount_count = (uint32_t)spec->mount_count;
     for (size_t i = 0; i < spec->port_count; i++)
         job->ports[i] = spec->ports[i];
-    for (size_t i = 0; i < spec->mount_count; i++)
-        job->mounts[i] = spec->mounts[i];
+    if (job_mounts(job, spec, reterr) < 0)
+        return -ERR_INVALID;
     if (job_texts(job, spec, reterr) < 0)
         return -ERR_INVALID;
     return launch_job_check(job, reterr);

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: MIT
 """Hostile images (ISO-14): refused, or built inside; nothing outside is touched."""
 
+import ctypes
 import hashlib
 import os
 import shutil
 import socket
+import threading
 
 import pytest
 
 import keeper as lib
+
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+
+
+def renameat2(one, other, flags):
+    """Swap two names at once."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.renameat2(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), flags)
 
 
 @pytest.fixture
@@ -170,3 +180,53 @@ def test_a_socket_is_no_source_of_a_mount(start, bare, scratch):
         with pytest.raises(lib.KeeperError, match="neither a file nor a directory"):
             start().open(bare, mounts=[(str(path), "/tmp/socket", 0)])
     path.unlink()
+
+
+@pytest.mark.parametrize("place", ("shared", "shared/deep"))
+def test_fil_21_a_link_in_the_way_of_a_mount_leads_nowhere(start, image, scratch, place):
+    """Two sandboxes share a folder, and one swaps a part of its path for a link while the other is
+    being made: it gets the folder, or is refused."""
+    volume, secret = scratch / "volume", scratch / "secret"
+    shutil.rmtree(volume, ignore_errors=True)
+    shutil.rmtree(secret, ignore_errors=True)
+    for folder, word in ((volume / place, "mine"), (secret, "canary"), (secret / "deep", "canary")):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "word").write_text(word)
+    link = volume / "link"
+    link.symlink_to(secret)
+    stopped = threading.Event()
+
+    def swap():
+        while not stopped.is_set():
+            renameat2(link, volume / "shared", RENAME_EXCHANGE)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    got = {"mine": 0, "refused": 0}
+    try:
+        keeper = start()
+        for _ in range(60):
+            try:
+                sandbox = keeper.open(image, mounts=[(str(volume / place), "/tmp/shared", 0)])
+            except lib.KeeperError as error:
+                assert "cannot mount" in str(error), error
+                got["refused"] += 1
+                continue
+            got[sandbox.run("cat", "/tmp/shared/word").stdout.decode()] += 1
+            sandbox.close()
+    finally:
+        stopped.set()
+        thread.join()
+        shutil.rmtree(volume)
+        shutil.rmtree(secret)
+    assert got["mine"] and got["refused"], got
+
+
+def test_fil_21_a_mount_never_starts_at_a_link(start, bare, scratch):
+    link = scratch / "to-etc"
+    link.unlink(missing_ok=True)
+    link.symlink_to("/etc")
+    for source in (link, link / "ssl"):
+        with pytest.raises(lib.KeeperError, match="cannot mount .*symbolic links"):
+            start().open(bare, mounts=[(str(source), "/tmp/shared", 0)])
+    link.unlink()
