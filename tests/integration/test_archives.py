@@ -94,11 +94,10 @@ def is_sanitized():
 
 # ---- what is refused ----
 
-def test_every_hostile_archive_is_refused_with_its_reason(file):
-    cases = badarchives.hostile()
-    assert len(cases) >= 200
+@pytest.mark.parametrize("row", badarchives.ROWS)
+def test_hostile_archives_are_refused_with_their_reason(file, row):
     wrong = []
-    for name, data, pattern in cases:
+    for name, data, pattern in badarchives.hostile(row):
         done = probe("extract", file(data))
         reason = done.stderr.decode().strip()
         if done.returncode != 1 or not re.search(pattern, reason) or reason.count("\n"):
@@ -117,7 +116,7 @@ def test_names_are_harmless_where_they_are_shown(file):
     assert reason == "INVALID_INPUT: entry '/?[2J??\ufffd?' has an absolute name"
 
 
-def test_a_million_entries_are_refused_early(file):
+def test_case_50_a_million_entries_are_refused_early(file):
     folders = tar_entry(b"d/", kind=b"5") * 1000
     stream = zlib.compressobj(1, zlib.DEFLATED, 31)
     packed = b"".join(stream.compress(folders) for _ in range(1000)) + stream.flush()
@@ -128,7 +127,7 @@ def test_a_million_entries_are_refused_early(file):
     assert usage.ru_maxrss < 256 * 1024, "kilobytes"
 
 
-def test_ten_gigabytes_of_zeros_are_refused_before_they_come(file):
+def test_case_50_ten_gigabytes_of_zeros_are_refused_before_they_come(file):
     name, data, pattern = next(case for case in badarchives.hostile() if case[0] == "gz-bomb")
     assert len(data) < 10 * 1024, name
     begin = time.monotonic()
@@ -161,7 +160,7 @@ CUT = {
 
 
 @pytest.mark.parametrize("kind", CUT)
-def test_an_archive_that_is_cut_never_ends_well(file, kind):
+def test_fil_14_an_archive_that_is_cut_never_ends_well(file, kind):
     whole = CUT[kind]()
     assert 60_000 <= len(whole) < 80_000
     assert records(file(whole))[0][-1][0] == "."
@@ -297,7 +296,7 @@ def test_zip_files_of_python_come_out(file):
     assert entries[b"streamed"][3] == sha256(b"x" * 5000)
 
 
-def test_attributes_are_stripped(file):
+def test_fil_09_attributes_are_stripped(file):
     attributes = pax(raw=b"".join(badarchives.pax_record(key, value) for key, value in (
         (b"SCHILY.xattr.security.capability", b"\1\0\0\2"), (b"uid", b"0"), (b"uname", b"root"),
         (b"SCHILY.xattr.user.overlay.opaque", b"y"), (b"SCHILY.acl.access", b"user::rwx"),
@@ -362,7 +361,7 @@ def test_a_download_that_nobody_wants_any_more_stops_its_source(file, form):
 
 # ---- what the reader may do ----
 
-def test_only_these_formats_are_known():
+def test_fil_16_only_these_formats_are_known():
     done = subprocess.run([READER, "formats"], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n") == ["zip", "zip (empty)", "tar.gz", "tar.zst", "tar", ""]
     symbols = subprocess.run(["nm", "-D", "--undefined-only", READER], capture_output=True,
