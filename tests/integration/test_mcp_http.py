@@ -111,7 +111,7 @@ def leave(connection, response, reset):
 
 
 @pytest.mark.parametrize("reset", [False, True])
-def test_closing_a_modern_stream_cancels(http_client, reset):
+def test_api_28_case_45_closing_a_modern_stream_cancels(http_client, reset):
     session = http_client.call("modern", "create_session", language="python")["session_id"]
     http_client.call("modern", "execute_code", session_id=session, code="x = 41")
     leave(*start_sleeping(http_client, "modern", session), reset)
@@ -123,7 +123,7 @@ def test_closing_a_modern_stream_cancels(http_client, reset):
     http_client.call("modern", "stop_session", session_id=session)
 
 
-def test_a_legacy_client_that_leaves_does_not_cancel(http_client):
+def test_api_28_a_legacy_client_that_leaves_does_not_cancel(http_client):
     http_client.initialize()
     session = http_client.call("legacy", "create_session", language="python")["session_id"]
     connection = http_client.send("POST", *http_client.message(
@@ -152,7 +152,7 @@ def test_a_cancelled_legacy_request_frees_its_slot(http_client):
     http_client.call("legacy", "stop_session", session_id=session)
 
 
-def test_a_session_ends_by_delete(http_client):
+def test_case_66_a_session_ends_by_delete(http_client):
     assert http_client.initialize("1999-01-01")["protocolVersion"] == mcpstdio.LEGACY
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     assert http_client.ask("POST", ping, http_client.session)[0] == 200
@@ -174,7 +174,7 @@ def test_a_session_ends_by_delete(http_client):
      {"_meta": META | {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}}, 400, -32022),
     ("no/method", {}, {"_meta": META}, 404, -32601),
 ])
-def test_modern_headers(http_client, method, headers, params, status, code):
+def test_api_26_modern_headers(http_client, method, headers, params, status, code):
     got, _, answer = http_client.ask(
         "POST", {"jsonrpc": "2.0", "id": 5, "method": method, "params": params},
         http_client.modern_headers(method) | headers)
@@ -188,7 +188,7 @@ def test_modern_headers(http_client, method, headers, params, status, code):
 @pytest.mark.parametrize("headers", [
     {"Origin": "http://evil.test"}, {"Origin": "null"}, {"Host": "evil.test"},
     {"Host": "localhost.evil.test"}])
-def test_foreign_pages_and_rebound_names_are_refused(http_client, headers):
+def test_case_66_api_20_foreign_pages_and_rebound_names_are_refused(http_client, headers):
     assert http_client.ask("POST", {"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers)[0] == 403
 
 

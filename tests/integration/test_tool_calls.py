@@ -399,7 +399,7 @@ def test_w01_a_failed_install_fails_the_create(tools):
     ("python", "six", "1.0 --index-url=http://x.test"), ("python", "six", "git+ssh://x.test/y"),
     ("node", "x", "file:/etc"), ("node", "x", "git+https://x.test/y"),
     ("node", "x@file:/", ""), ("r", 'x");system("id', ""), ("r", "x", "1; system('id')")])
-def test_case_47_w34_package_names_and_versions_are_data(tools, language, name, version):
+def test_api_16_case_47_w34_package_names_and_versions_are_data(tools, language, name, version):
     begin = time.monotonic()
     payload = refused(tools("create_session", language=language, dependencies={name: version}),
                       "ValueError: .* is no (package name|version)")
@@ -616,7 +616,7 @@ def test_the_callers_own_paths_are_named_in_errors(tools, make):
         ("/etc/x", "/opt/y", "NUL", "NUL"), payload["files"], strict=True)] == [True] * 4, payload
 
 
-def test_w31_errors_hold_no_trace_and_no_path_of_the_host(tools, make, folders):
+def test_api_17_w31_errors_hold_no_trace_and_no_path_of_the_host(tools, make, folders):
     session = make()
     payloads = [
         tools.code(UNKNOWN, "1"), tools.sh(session, "x" * 200000),
