@@ -175,6 +175,21 @@ static const char keywords_schema[] = JSON({
     "else": {"required": ["email"]},
     "additionalProperties": false
 });
+
+static const char mirrored_schema[] = JSON({
+    "type": "object",
+    "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "page": {
+            "type": "object",
+            "properties": {
+                "number": {"type": "integer", "x-mcp-header": "Page"},
+                "whole": {"type": "boolean", "x-mcp-header": "Whole"}
+            }
+        }
+    },
+    "required": ["region"]
+});
 /* clang-format on */
 
 #define ELICITATION_DONE \
@@ -384,6 +399,12 @@ const struct fixture_entry fixture_tools[] = {
         .description = "Tool with JSON Schema 2020-12 features",
         .schema = keywords_schema,
         .result = TEXT("accepted: {arguments.name}"),
+    },
+    {
+        .name = "test_mirrored_parameters",
+        .description = "Takes parameters that are said in headers, too.",
+        .schema = mirrored_schema,
+        .result = TEXT("region {arguments.region}"),
     },
     {
         .name = "greet",

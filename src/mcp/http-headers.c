@@ -8,9 +8,13 @@
 #include "base/base64.h"
 #include "base/str.h"
 
+#include <stdio.h>
 #include <strings.h>
 
-enum { NAME_MAX_LEN = 8192 };
+enum { NAME_MAX_LEN = 8192, PARAM_NAME_SIZE = 128 };
+
+/* In a tool's schema: the parameter is said in a header "Mcp-Param-..." of this name, too. */
+#define MIRRORED "x-mcp-header"
 
 /* One media range of an Accept header, without its parameters. */
 static bool range_has(const char *range, size_t len, const char *type)
@@ -57,22 +61,35 @@ static int value_decode(const char *value, struct buf *ret)
     return strlen(buf_str(ret)) == ret->len ? 0 : -1;
 }
 
-static int header_check(const struct http_request *req, const char *name, const char *want,
+/* What the only header of the name says. */
+static int header_value(const struct http_request *req, const char *name, struct buf *ret,
                         struct error *reterr)
 {
     const char *value = http_header(req, name);
-    auto_buf struct buf plain;
 
     if (!value)
         return error_set(reterr, ERR_INVALID, "the header %s is missing", name);
     if (http_header_repeats(req, name))
         return error_set(reterr, ERR_INVALID, "there are several headers %s", name);
-    buf_init(&plain, NAME_MAX_LEN);
-    if (value_decode(value, &plain) < 0)
+    if (value_decode(value, ret) < 0)
         return error_set(reterr, ERR_INVALID, "the header %s is malformed", name);
-    if (!str_eq(buf_str(&plain), want))
-        return error_set(reterr, ERR_INVALID, "the header %s differs from the body", name);
     return 0;
+}
+
+static int header_differs(const char *name, struct error *reterr)
+{
+    return error_set(reterr, ERR_INVALID, "the header %s differs from the body", name);
+}
+
+static int header_check(const struct http_request *req, const char *name, const char *want,
+                        struct error *reterr)
+{
+    auto_buf struct buf plain;
+
+    buf_init(&plain, NAME_MAX_LEN);
+    if (header_value(req, name, &plain, reterr) < 0)
+        return -ERR_INVALID;
+    return str_eq(buf_str(&plain), want) ? 0 : header_differs(name, reterr);
 }
 
 /* Methods whose requests name something, and where. */
@@ -102,6 +119,76 @@ static int name_check(const struct http_request *req, const struct jsonrpc_messa
     return 0;
 }
 
+/* ---- parameters of tools ---- */
+
+/* Numbers are compared as such: 42 is 42.0. */
+static bool param_equals(yyjson_val *value, const struct buf *text)
+{
+    auto_json yyjson_doc *doc = NULL;
+
+    if (yyjson_is_bool(value))
+        return str_eq(buf_str(text), yyjson_is_true(value) ? "true" : "false");
+    if (!yyjson_is_num(value))
+        return yyjson_equals_strn(value, buf_str(text), text->len);
+    return json_parse(buf_str(text), text->len, &doc, NULL) == 0 &&
+           yyjson_is_num(yyjson_doc_get_root(doc)) &&
+           yyjson_get_num(yyjson_doc_get_root(doc)) == yyjson_get_num(value);
+}
+
+static int param_check(const struct http_request *req, const char *suffix, yyjson_val *value,
+                       struct error *reterr)
+{
+    char name[PARAM_NAME_SIZE];
+    auto_buf struct buf text;
+
+    snprintf(name, sizeof(name), "Mcp-Param-%s", suffix);
+    if (!value || yyjson_is_null(value))
+        return http_header(req, name) ? header_differs(name, reterr) : 0;
+    buf_init(&text, NAME_MAX_LEN);
+    if (header_value(req, name, &text, reterr) < 0)
+        return -ERR_INVALID;
+    return param_equals(value, &text) ? 0 : header_differs(name, reterr);
+}
+
+/* Whatever `properties` lead to, which is as deep as our own schemas are. */
+static int params_check(const struct http_request *req, yyjson_val *schema, yyjson_val *arguments,
+                        struct error *reterr)
+{
+    yyjson_val *properties = yyjson_obj_get(schema, "properties"), *key, *property;
+    size_t i, max;
+
+    yyjson_obj_foreach(properties, i, max, key, property)
+    {
+        const char *suffix = json_get_str(property, MIRRORED, NULL);
+        yyjson_val *value = yyjson_obj_get(arguments, yyjson_get_str(key));
+
+        if ((suffix && param_check(req, suffix, value, reterr) < 0) ||
+            params_check(req, property, value, reterr) < 0)
+            return -ERR_INVALID;
+    }
+    return 0;
+}
+
+static int call_check(const struct http_request *req, const struct jsonrpc_message *m,
+                      struct error *reterr)
+{
+    const struct mcp_http *h = http_user(req);
+    const char *schema;
+    auto_json yyjson_doc *doc = NULL;
+
+    if (!str_eq(m->method, "tools/call"))
+        return 0;
+    schema = mcp_tool_schema(h->server, json_get_str(m->params, "name", ""));
+    if (!schema || !strstr(schema, MIRRORED))
+        return 0;
+    if (json_parse(schema, strlen(schema), &doc, reterr) < 0)
+        return -ERR_INVALID;
+    return params_check(req, yyjson_doc_get_root(doc), yyjson_obj_get(m->params, "arguments"),
+                        reterr);
+}
+
+/* ---- all of it ---- */
+
 int mcp_headers_check(const struct http_request *req, const struct jsonrpc_message *m,
                       struct error *reterr)
 {
@@ -112,7 +199,7 @@ int mcp_headers_check(const struct http_request *req, const struct jsonrpc_messa
     if (!version)
         return 0;
     if (header_check(req, "MCP-Protocol-Version", version, reterr) < 0 ||
-        header_check(req, "Mcp-Method", m->method, reterr) < 0)
+        header_check(req, "Mcp-Method", m->method, reterr) < 0 || name_check(req, m, reterr) < 0)
         return -ERR_INVALID;
-    return name_check(req, m, reterr);
+    return call_check(req, m, reterr);
 }

@@ -41,6 +41,16 @@ int mcp_tools_list(struct mcp_request *r, yyjson_mut_doc *doc, yyjson_mut_val *r
     return MCP_DONE;
 }
 
+const char *mcp_tool_schema(const struct mcp_server *s, const char *name)
+{
+    const struct fixture_entry *added = s->fixture ? fixture_tool_find(name) : NULL;
+    const struct tool_entry *tool = tool_find(name);
+
+    if (added)
+        return added->schema;
+    return tool ? tool->input_schema : NULL;
+}
+
 /* ---- a call that goes on ---- */
 
 int mcp_state_purpose(const struct mcp_request *r, struct buf *ret)

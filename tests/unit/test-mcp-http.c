@@ -335,6 +335,51 @@ TEST(modern_headers_say_what_the_body_says)
     }
 }
 
+TEST(mirrored_parameters_say_what_the_arguments_say)
+{
+    static const struct {
+        const char *headers, *arguments;
+        bool good;
+    } rows[] = {
+        {"Mcp-Param-Region: Hello\r\n", "{\"region\":\"Hello\"}", true},
+        {"mcp-param-region: =?base64?SGVsbG8=?=\r\n", "{\"region\":\"Hello\"}", true},
+        {"Mcp-Param-Region: SGVsbG8=\r\n", "{\"region\":\"SGVsbG8=\"}", true},
+        {"Mcp-Param-Region: =?base64?SGVsbG8=\r\n", "{\"region\":\"=?base64?SGVsbG8=\"}", true},
+        {"", "{}", true},
+        {"", "{\"region\":null,\"page\":{}}", true},
+        {"Mcp-Param-Other: x\r\n", "{}", true},
+        {"Mcp-Param-Page: 42\r\nMcp-Param-Whole: true\r\n",
+         "{\"page\":{\"number\":42.0,\"whole\":true}}", true},
+        {"", "{\"region\":\"Hello\"}", false},
+        {"Mcp-Param-Region: Hello\r\n", "{}", false},
+        {"Mcp-Param-Region: hello\r\n", "{\"region\":\"Hello\"}", false},
+        {"Mcp-Param-Region: =?base64?SGVsbG8?=\r\n", "{\"region\":\"Hello\"}", false},
+        {"Mcp-Param-Region: =?base64?SGVs!!!bG8=?=\r\n", "{\"region\":\"Hello\"}", false},
+        {"Mcp-Param-Region: a\r\nMcp-Param-Region: a\r\n", "{\"region\":\"a\"}", false},
+        {"Mcp-Param-Region: a\r\n", "{\"region\":\"a\\u0000\"}", false},
+        {"Mcp-Param-Region: {}\r\n", "{\"region\":{}}", false},
+        {"Mcp-Param-Page: 43\r\n", "{\"page\":{\"number\":42}}", false},
+        {"Mcp-Param-Page: x\r\n", "{\"page\":{\"number\":42}}", false},
+        {"Mcp-Param-Whole: 1\r\n", "{\"page\":{\"whole\":true}}", false},
+    };
+    auto_endpoint struct endpoint e = {};
+
+    endpoint_start(&e);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char headers[512], body[512];
+
+        test_note("%s%s", rows[i].headers, rows[i].arguments);
+        snprintf(headers, sizeof(headers),
+                 BOTH JSON VERSION METHOD("tools/call") "Mcp-Name: test_mirrored_parameters\r\n%s",
+                 rows[i].headers);
+        snprintf(body, sizeof(body),
+                 M("1", "tools/call", "\"name\":\"test_mirrored_parameters\",\"arguments\":%s,"),
+                 rows[i].arguments);
+        assert_int_eq(post(&e, headers, body, rows[i].good ? "\"result\"" : "\"code\":-32020"),
+                      rows[i].good ? 200 : 400);
+    }
+}
+
 TEST(an_unknown_version_is_told_the_known_ones)
 {
     auto_endpoint struct endpoint e = {};
