@@ -35,4 +35,8 @@ struct mcp_asker {
 int mcp_ask(struct mcp_request *r, const char *method, yyjson_mut_doc *doc, yyjson_mut_val *params,
             const struct mcp_asker *asker, struct error *reterr) must_check;
 void mcp_ask_answered(struct mcp_client *c, const struct jsonrpc_message *m);
-void mcp_ask_forget(struct mcp_client *c);
+
+/* What the client was asked for a request that is over: taken from it under the server's lock, and
+ * told that there is no answer outside of it. */
+struct mcp_question *mcp_ask_detach(struct mcp_request *r);
+void mcp_ask_forget(struct mcp_question *list);

@@ -31,8 +31,8 @@ static struct mcp_question *question_add(struct mcp_request *r, const struct mcp
     c = r->client;
     if (c && c->question_count < QUESTIONS_MAX) {
         snprintf(q->id, sizeof(q->id), "sa-%llu", (unsigned long long)++c->question_next);
-        q->next = c->questions;
-        c->questions = q;
+        q->next = r->questions;
+        r->questions = q;
         c->question_count++;
         listed = true;
     }
@@ -64,15 +64,17 @@ int mcp_ask(struct mcp_request *r, const char *method, yyjson_mut_doc *doc, yyjs
     return 0;
 }
 
-/* Takes one out of the client's list: that of the id, or any. */
+/* The question of the id, out of the list of its request. */
 static struct mcp_question *question_take(struct mcp_client *c, const char *id)
 {
-    struct mcp_question **p, *q;
+    struct mcp_question **p = NULL, *q = NULL;
 
     pthread_mutex_lock(&c->server->lock);
-    for (p = &c->questions; *p && id && !str_eq((*p)->id, id); p = &(*p)->next)
-        ;
-    q = *p;
+    for (struct mcp_request *r = c->requests; r && !q; r = r->next) {
+        for (p = &r->questions; *p && !str_eq((*p)->id, id); p = &(*p)->next)
+            ;
+        q = *p;
+    }
     if (q) {
         *p = q->next;
         c->question_count--;
@@ -92,12 +94,23 @@ void mcp_ask_answered(struct mcp_client *c, const struct jsonrpc_message *m)
     free(q);
 }
 
-void mcp_ask_forget(struct mcp_client *c)
+struct mcp_question *mcp_ask_detach(struct mcp_request *r)
 {
-    struct mcp_question *q;
+    struct mcp_question *list = r->questions;
 
-    while ((q = question_take(c, NULL))) {
-        q->asker.done(q->asker.user, NULL);
-        free(q);
+    for (const struct mcp_question *q = list; q; q = q->next)
+        r->client->question_count--;
+    r->questions = NULL;
+    return list;
+}
+
+void mcp_ask_forget(struct mcp_question *list)
+{
+    struct mcp_question *next;
+
+    for (; list; list = next) {
+        next = list->next;
+        list->asker.done(list->asker.user, NULL);
+        free(list);
     }
 }

@@ -363,7 +363,6 @@ void mcp_client_free(struct mcp_client *c)
         ;
     *p = c->next;
     pthread_mutex_unlock(&s->lock);
-    mcp_ask_forget(c);
     mcp_channel_unref(c->events);
     for (size_t i = 0; i < c->subscription_count; i++)
         free(c->subscriptions[i]);

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "mcp/ask-internal.h"
 
 enum { SESSIONS_MAX = 256, IDLE_MS = 4 * 3600 * 1000 };
 
@@ -104,7 +103,6 @@ static void session_cut(struct mcp_peer *p)
 {
     mcp_session_set_events(p, NULL, NULL);
     mcp_client_channel_gone(p->client, NULL);
-    mcp_ask_forget(p->client);
 }
 
 int mcp_session_add(struct mcp_peer *p, struct error *reterr)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "mcp/ask-internal.h"
 #include "mcp/call-internal.h"
 #include "mcp/meta.h"
 
@@ -57,6 +58,7 @@ void mcp_request_unref(struct mcp_request *r)
 static void request_unlist(struct mcp_request *r)
 {
     struct mcp_server *s = r->server;
+    struct mcp_question *questions = NULL;
     struct mcp_call *call;
     bool found = false;
 
@@ -66,6 +68,7 @@ static void request_unlist(struct mcp_request *r)
         if (found) {
             *p = r->next;
             r->client->request_count--;
+            questions = mcp_ask_detach(r);
             r->client = NULL;
         } else {
             p = &(*p)->next;
@@ -74,6 +77,7 @@ static void request_unlist(struct mcp_request *r)
     call = r->call;
     r->call = NULL;
     pthread_mutex_unlock(&s->lock);
+    mcp_ask_forget(questions);
     mcp_call_unref(call);
     if (found)
         mcp_request_unref(r);

@@ -347,3 +347,38 @@ TEST(sealed_state_opens_for_its_purpose_only)
     mcp_state_key_free(key);
     mcp_state_key_free(other);
 }
+
+TEST(case_57_a_legacy_client_may_cancel_what_it_is_asked_for)
+{
+    auto_peer_client struct peer_client p = {};
+    struct session_info session;
+    char text[400];
+
+    peer_client_start(&p, false);
+    session = world_session(&p.world, "me");
+    say(&p,
+        "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
+        "\"2025-11-25\",\"capabilities\":{\"elicitation\":{}}}}");
+    for (unsigned i = 0; i < 70; i++) {
+        struct peer *peer = &p.world.engine.peers[0];
+        struct peer_frame *exec;
+
+        snprintf(text, sizeof(text),
+                 "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"tools/call\",\"params\":{\"name\":"
+                 "\"execute_code\",\"arguments\":{\"session_id\":\"%s\",\"code\":\"x\"}}}",
+                 i + 1, session.id);
+        say(&p, text);
+        exec = peer_take(peer, FRAME_EXEC);
+        peer_send_text(peer, FRAME_INPUT_REQUEST, exec->stream,
+                       "{\"prompt\":\"?\",\"password\":false}");
+        assert_str_has(line(&p, i + 1), "elicitation/create");
+        snprintf(text, sizeof(text),
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                 "\"params\":{\"requestId\":%u}}",
+                 i + 1);
+        say(&p, text);
+        assert_str_eq(peer_take(peer, FRAME_INPUT)->text, "");
+        slow_call_end(&p, exec, "interrupted");
+    }
+    assert_int_eq(p.client->question_count, 0);
+}
