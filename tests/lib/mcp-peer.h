@@ -14,7 +14,7 @@
     "\"io.modelcontextprotocol/clientCapabilities\":" capabilities "}"
 #define META MODERN_META("{}")
 
-enum { LINES_MAX = 128, WAIT_MS = 5000 };
+enum { LINES_MAX = 64, WAIT_MS = 5000 };
 
 /* A channel that keeps what is sent. */
 struct record {

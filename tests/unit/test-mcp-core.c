@@ -359,7 +359,7 @@ TEST(case_57_a_legacy_client_may_cancel_what_it_is_asked_for)
     say(&p,
         "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
         "\"2025-11-25\",\"capabilities\":{\"elicitation\":{}}}}");
-    for (unsigned i = 0; i < 70; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         struct peer *peer = &p.world.engine.peers[0];
         struct peer_frame *exec;
 
