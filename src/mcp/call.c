@@ -38,8 +38,9 @@ void mcp_call_unref(struct mcp_call *call)
     tool_call_free(call->tool);
     mcp_request_unref(call->first);
     mcp_request_unref(call->request);
+    yyjson_mut_doc_free(call->questions);
+    yyjson_mut_doc_free(call->answers);
     yyjson_mut_doc_free(call->result);
-    free(call->question);
     free(call);
 }
 
@@ -88,7 +89,8 @@ static struct mcp_request *call_leave(struct mcp_call *call)
     pthread_mutex_lock(&call->server->lock);
     r = call->request;
     call->request = NULL;
-    call->expires_ms = clock_deadline(KEEP_MS);
+    if (r)
+        call->expires_ms = clock_deadline(KEEP_MS);
     pthread_mutex_unlock(&call->server->lock);
     return r;
 }
@@ -96,11 +98,13 @@ static struct mcp_request *call_leave(struct mcp_call *call)
 void mcp_call_cancel(struct mcp_call *call)
 {
     pthread_mutex_lock(&call->server->lock);
-    if (call->state != MCP_CALL_DONE)
+    if (call->state < MCP_CALL_DONE) {
         call->state = MCP_CALL_CANCELLED;
-    call->changed_wall_ms = clock_wall_ms();
+        call->changed_wall_ms = clock_wall_ms();
+    }
     pthread_mutex_unlock(&call->server->lock);
-    tool_call_cancel(call->tool);
+    if (call->tool)
+        tool_call_cancel(call->tool);
 }
 
 /* ---- progress ---- */
@@ -154,42 +158,80 @@ static bool progress_is_due(struct mcp_request *r, int64_t after_ms)
 
 /* ---- questions ---- */
 
-static void on_answer(void *user, yyjson_val *result)
+/* The line for the cell that waits for it. */
+static void line_give(struct mcp_call *call, yyjson_val *elicit_result)
 {
-    mcp_call_answer_input(user, result);
-    mcp_call_unref(user);
+    yyjson_val *line = yyjson_obj_get(yyjson_obj_get(elicit_result, "content"), MCP_LINE);
+    bool accepted = str_eq(json_get_str(elicit_result, "action", ""), "accept");
+    const char *text = accepted ? yyjson_get_str(line) : NULL;
+
+    if (tool_call_input(call->tool, text, text ? yyjson_get_len(line) : 0, NULL) < 0)
+        log_debug("an answer came too late for call %s", call->id);
 }
 
-yyjson_mut_val *mcp_call_question(struct mcp_call *call, yyjson_mut_doc *doc)
+void mcp_call_ask(struct mcp_call *call, yyjson_mut_doc *questions)
 {
-    static const char schema[] =
-        "{\"type\":\"object\",\"properties\":{\"line\":{\"type\":\"string\","
-        "\"title\":\"Input\"}},\"required\":[\"line\"]}";
-    auto_json yyjson_doc *question = NULL;
-    yyjson_mut_val *request = NULL, *params;
-    const char *prompt;
+    pthread_mutex_lock(&call->server->lock);
+    yyjson_mut_doc_free(call->questions);
+    call->questions = questions;
+    call->round++;
+    if (call->state == MCP_CALL_WORKING)
+        call->state = MCP_CALL_INPUT;
+    call->changed_wall_ms = clock_wall_ms();
+    pthread_mutex_unlock(&call->server->lock);
+}
+
+/* Whether the question was open. With the last one, the call goes on. */
+static bool question_close(struct mcp_call *call, const char *key, yyjson_val *answer)
+{
+    yyjson_mut_val *open, *kept;
+    bool was;
 
     pthread_mutex_lock(&call->server->lock);
-    if (call->question &&
-        json_parse(call->question, strlen(call->question), &question, NULL) == 0) {
-        prompt = json_get_str(yyjson_doc_get_root(question), "prompt", "");
-        request = yyjson_mut_obj(doc);
-        yyjson_mut_obj_add_str(doc, request, "method", "elicitation/create");
-        params = yyjson_mut_obj_add_obj(doc, request, "params");
-        yyjson_mut_obj_add_str(doc, params, "mode", "form");
-        yyjson_mut_obj_add_strcpy(doc, params, "message",
-                                  prompt[0] ? prompt
-                                            : "The running code waits for a line of input.");
-        yyjson_mut_obj_add_val(doc, params, "requestedSchema", yyjson_mut_raw(doc, schema));
+    open = yyjson_mut_doc_get_root(call->questions);
+    was = yyjson_mut_obj_remove_key(open, key);
+    if (was) {
+        call->changed_wall_ms = clock_wall_ms();
+        if (yyjson_mut_obj_size(open) == 0 && call->state == MCP_CALL_INPUT)
+            call->state = MCP_CALL_WORKING;
+    }
+    if (was && call->answers) {
+        kept = yyjson_val_mut_copy(call->answers, answer);
+        yyjson_mut_obj_add(yyjson_mut_doc_get_root(call->answers),
+                           yyjson_mut_strcpy(call->answers, key), kept);
     }
     pthread_mutex_unlock(&call->server->lock);
-    return request;
+    return was;
+}
+
+void mcp_call_answer(struct mcp_call *call, const char *key, yyjson_val *answer)
+{
+    if (question_close(call, key, answer) && call->tool)
+        line_give(call, answer);
+}
+
+yyjson_mut_val *mcp_call_questions(struct mcp_call *call, yyjson_mut_doc *doc)
+{
+    yyjson_mut_val *open, *copy = NULL;
+
+    pthread_mutex_lock(&call->server->lock);
+    open = yyjson_mut_doc_get_root(call->questions);
+    if (yyjson_mut_obj_size(open) > 0)
+        copy = yyjson_mut_val_mut_copy(doc, open);
+    pthread_mutex_unlock(&call->server->lock);
+    return copy;
+}
+
+static void on_answer(void *user, yyjson_val *result)
+{
+    mcp_call_answer(user, MCP_LINE, result);
+    mcp_call_unref(user);
 }
 
 static int ask_legacy(struct mcp_call *call, struct mcp_request *r)
 {
     auto_json_mut yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *question = mcp_call_question(call, doc);
+    yyjson_mut_val *question = yyjson_mut_obj_get(mcp_call_questions(call, doc), MCP_LINE);
     struct mcp_asker asker = {on_answer, mcp_call_ref(call)};
 
     if (question && mcp_ask(r, "elicitation/create", doc, yyjson_mut_obj_get(question, "params"),
@@ -216,7 +258,19 @@ static int ask_modern(struct mcp_call *call, struct mcp_request *r)
 void mcp_call_ask_again(struct mcp_call *call, struct mcp_request *r)
 {
     if (ask_modern(call, r) < 0)
-        mcp_call_answer_input(call, NULL);
+        mcp_call_answer(call, MCP_LINE, NULL);
+}
+
+static void result_send(struct mcp_request *r, yyjson_mut_doc *doc, bool failed)
+{
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+
+    if (!failed)
+        mcp_request_answer(r, doc, root);
+    else
+        mcp_request_fail(r, &(struct jsonrpc_fault){
+                                yyjson_mut_get_int(yyjson_mut_obj_get(root, "code")),
+                                yyjson_mut_get_str(yyjson_mut_obj_get(root, "message")), NULL});
 }
 
 /* The result of a call that ended while nobody waited for it. */
@@ -231,7 +285,7 @@ static void call_deliver(struct mcp_call *call, struct mcp_request *r)
     unlisted = call_unlist(call);
     pthread_mutex_unlock(&call->server->lock);
     if (doc)
-        mcp_request_answer(r, doc, yyjson_mut_doc_get_root(doc));
+        result_send(r, doc, call->failed);
     yyjson_mut_doc_free(doc);
     if (unlisted)
         mcp_call_unref(call);
@@ -259,56 +313,54 @@ bool mcp_call_attach(struct mcp_call *call, struct mcp_request *r, const char *r
     return attached;
 }
 
-/* A password is not asked for: a form is no place for secrets, says the protocol. */
-static bool question_is_secret(const char *json, size_t len)
+/*
+ * The elicitation of a line. NULL for a password, which is not asked for: a form is no place for
+ * secrets, says the protocol.
+ */
+static yyjson_mut_doc *line_question(const char *json, size_t len)
 {
-    auto_json yyjson_doc *doc = NULL;
+    static const char schema[] =
+        "{\"type\":\"object\",\"properties\":{\"" MCP_LINE "\":{\"type\":\"string\","
+        "\"title\":\"Input\"}},\"required\":[\"" MCP_LINE "\"]}";
+    auto_json yyjson_doc *parsed = NULL;
+    yyjson_mut_doc *doc;
+    yyjson_mut_val *root, *question, *params;
+    const char *prompt;
 
-    return json_parse(json, len, &doc, NULL) < 0 ||
-           json_get_bool(yyjson_doc_get_root(doc), "password", false);
+    if (json_parse(json, len, &parsed, NULL) < 0 ||
+        json_get_bool(yyjson_doc_get_root(parsed), "password", false))
+        return NULL;
+    prompt = json_get_str(yyjson_doc_get_root(parsed), "prompt", "");
+    doc = yyjson_mut_doc_new(NULL);
+    root = yyjson_mut_obj(doc);
+    yyjson_mut_doc_set_root(doc, root);
+    question = yyjson_mut_obj_add_obj(doc, root, MCP_LINE);
+    yyjson_mut_obj_add_str(doc, question, "method", "elicitation/create");
+    params = yyjson_mut_obj_add_obj(doc, question, "params");
+    yyjson_mut_obj_add_str(doc, params, "mode", "form");
+    yyjson_mut_obj_add_strcpy(doc, params, "message",
+                              prompt[0] ? prompt : "The running code waits for a line of input.");
+    yyjson_mut_obj_add_val(doc, params, "requestedSchema", yyjson_mut_raw(doc, schema));
+    return doc;
 }
 
 static void on_question(struct mcp_call *call, const char *json, size_t len)
 {
-    auto_mcp_request struct mcp_request *r = call_request(call);
-    char *question = question_is_secret(json, len) ? NULL : strndup(json, len);
-    bool is_task;
+    auto_mcp_request struct mcp_request *r = NULL;
+    yyjson_mut_doc *question = line_question(json, len);
     int n = 0;
 
     if (!question) {
-        mcp_call_answer_input(call, NULL);
+        line_give(call, NULL);
         return;
     }
-    pthread_mutex_lock(&call->server->lock);
-    free(call->question);
-    call->question = question;
-    call->round++;
-    if (call->state == MCP_CALL_WORKING)
-        call->state = MCP_CALL_INPUT;
-    call->changed_wall_ms = clock_wall_ms();
-    is_task = call->is_task;
-    pthread_mutex_unlock(&call->server->lock);
-    if (r && !is_task)
+    mcp_call_ask(call, question);
+    /* A task has none: its client will ask. */
+    r = call_request(call);
+    if (r)
         n = r->era == MCP_MODERN ? ask_modern(call, r) : ask_legacy(call, r);
     if (n < 0)
-        mcp_call_answer_input(call, NULL);
-}
-
-void mcp_call_answer_input(struct mcp_call *call, yyjson_val *elicit_result)
-{
-    yyjson_val *line = yyjson_obj_get(yyjson_obj_get(elicit_result, "content"), "line");
-    bool accepted = str_eq(json_get_str(elicit_result, "action", ""), "accept");
-    const char *text = accepted ? yyjson_get_str(line) : NULL;
-
-    pthread_mutex_lock(&call->server->lock);
-    if (call->state == MCP_CALL_INPUT)
-        call->state = MCP_CALL_WORKING;
-    free(call->question);
-    call->question = NULL;
-    call->changed_wall_ms = clock_wall_ms();
-    pthread_mutex_unlock(&call->server->lock);
-    if (tool_call_input(call->tool, text, text ? yyjson_get_len(line) : 0, NULL) < 0)
-        log_debug("an answer came too late for call %s", call->id);
+        mcp_call_answer(call, MCP_LINE, NULL);
 }
 
 /* ---- the thread ---- */
@@ -330,9 +382,11 @@ static void on_event(void *user, const struct run_event *e)
         call_progress(call, r);
 }
 
-static void result_fill(struct mcp_call *call, yyjson_val *arguments, yyjson_mut_doc *doc,
-                        yyjson_mut_val *result)
+/* Of a tool every failure is a result, which a model can act on. */
+static int tool_run(struct mcp_call *call, yyjson_mut_doc *doc, yyjson_mut_val *result,
+                    struct error *reterr)
 {
+    yyjson_val *arguments = yyjson_obj_get(call->first->message.params, "arguments");
     struct mcp_server *s = call->server;
     struct content_context context = {
         .manager = s->manager, .displays = s->displays, .owner = s->owner};
@@ -355,13 +409,14 @@ static void result_fill(struct mcp_call *call, yyjson_val *arguments, yyjson_mut
         yyjson_mut_obj_add_str(doc, text, "type", "text");
         yyjson_mut_obj_add_strcpy(doc, text, "text", error.text);
         yyjson_mut_obj_add_bool(doc, result, "isError", true);
-        return;
+        return 0;
     }
     mcp_resources_after(call, arguments, &payload, doc, result);
+    return 0;
 }
 
 /* The result goes to who waits, or is kept for who will ask. */
-static void call_finish(struct mcp_call *call, yyjson_mut_doc *doc)
+static void call_finish(struct mcp_call *call, yyjson_mut_doc *doc, bool failed)
 {
     struct mcp_server *s = call->server;
     struct mcp_request *r;
@@ -371,7 +426,8 @@ static void call_finish(struct mcp_call *call, yyjson_mut_doc *doc)
     r = call->request;
     call->request = NULL;
     if (call->state != MCP_CALL_CANCELLED)
-        call->state = MCP_CALL_DONE;
+        call->state = failed ? MCP_CALL_FAILED : MCP_CALL_DONE;
+    call->failed = failed;
     call->changed_wall_ms = clock_wall_ms();
     call->expires_ms = clock_deadline(KEEP_MS);
     if (r)
@@ -381,7 +437,7 @@ static void call_finish(struct mcp_call *call, yyjson_mut_doc *doc)
     pthread_mutex_unlock(&s->lock);
     if (!r)
         return;
-    mcp_request_answer(r, doc, yyjson_mut_doc_get_root(doc));
+    result_send(r, doc, failed);
     mcp_request_unref(r);
     yyjson_mut_doc_free(doc);
     if (unlisted)
@@ -393,10 +449,16 @@ static void call_main(void *arg)
     struct mcp_call *call = arg;
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *result = yyjson_mut_obj(doc);
+    struct error error;
+    bool failed = call->run(call, doc, result, &error) < 0;
 
+    if (failed) {
+        result = yyjson_mut_obj(doc);
+        yyjson_mut_obj_add_int(doc, result, "code", mcp_fault_code(&error));
+        yyjson_mut_obj_add_strcpy(doc, result, "message", error.text);
+    }
     yyjson_mut_doc_set_root(doc, result);
-    result_fill(call, yyjson_obj_get(call->first->message.params, "arguments"), doc, result);
-    call_finish(call, doc);
+    call_finish(call, doc, failed);
     mcp_call_unref(call);
 }
 
@@ -437,12 +499,10 @@ static void call_list_undo(struct mcp_call *call)
         mcp_call_unref(call);
 }
 
-static struct mcp_call *call_new(struct mcp_request *r, const struct tool_entry *entry,
+static struct mcp_call *call_new(struct mcp_request *r, mcp_call_fn *run, const void *arg,
                                  struct error *reterr)
 {
     struct mcp_call *call = calloc(1, sizeof(*call));
-    struct tool_observer observer = {
-        .event = on_event, .user = call, .answers_input = r->capabilities & MCP_CAN_ELICIT};
 
     if (!call) {
         error_no_memory(reterr);
@@ -450,35 +510,55 @@ static struct mcp_call *call_new(struct mcp_request *r, const struct tool_entry 
     }
     *call = (struct mcp_call){.refs = 1,
                               .server = r->server,
-                              .entry = entry,
+                              .run = run,
+                              .arg = arg,
                               .first = mcp_request_ref(r),
                               .request = mcp_request_ref(r),
                               .created_ms = clock_ms(),
                               .created_wall_ms = clock_wall_ms(),
                               .changed_wall_ms = clock_wall_ms()};
-    if (id_new(call->id, reterr) == 0 &&
-        tool_call_new(&r->server->context, entry, &observer, &call->tool, reterr) == 0)
+    if (id_new(call->id, reterr) == 0)
         return call;
     mcp_call_unref(call);
     return NULL;
 }
 
-int mcp_call_start(struct mcp_request *r, const struct tool_entry *entry, struct error *reterr)
+static int call_launch(struct mcp_call *call, struct mcp_request *r, struct error *reterr)
 {
-    struct mcp_call *call = call_new(r, entry, reterr);
-    int n;
+    int n = call_list(call, r, reterr);
 
-    if (!call)
-        return -ERR_NO_MEMORY;
-    n = call_list(call, r, reterr);
     /* Its place in the session's queue is that of its message, whichever thread runs first. */
-    if (n == 0)
+    if (n == 0 && call->tool)
         tool_call_begin(call->tool, yyjson_obj_get(r->message.params, "arguments"));
     if (n == 0 && (n = mcp_thread_start(call->server, call_main, call, reterr)) < 0)
         call_list_undo(call);
     if (n < 0)
         mcp_call_unref(call); /* else it is the thread's */
     return n;
+}
+
+int mcp_call_start(struct mcp_request *r, const struct tool_entry *entry, struct error *reterr)
+{
+    struct mcp_call *call = call_new(r, tool_run, NULL, reterr);
+    struct tool_observer observer = {
+        .event = on_event, .user = call, .answers_input = r->capabilities & MCP_CAN_ELICIT};
+
+    if (!call)
+        return -ERR_NO_MEMORY;
+    call->entry = entry;
+    if (tool_call_new(&r->server->context, entry, &observer, &call->tool, reterr) < 0) {
+        mcp_call_unref(call);
+        return -ERR_NO_MEMORY;
+    }
+    return call_launch(call, r, reterr);
+}
+
+int mcp_call_start_work(struct mcp_request *r, mcp_call_fn *run, const void *arg,
+                        struct error *reterr)
+{
+    struct mcp_call *call = call_new(r, run, arg, reterr);
+
+    return call ? call_launch(call, r, reterr) : -ERR_NO_MEMORY;
 }
 
 /* ---- once a second ---- */
@@ -542,7 +622,7 @@ static bool call_expire(struct mcp_call *call)
         forget = call_unlist(call);
     pthread_mutex_unlock(&call->server->lock);
     if (asks)
-        mcp_call_answer_input(call, NULL);
+        mcp_call_answer(call, MCP_LINE, NULL);
     return forget;
 }
 
@@ -576,7 +656,7 @@ void mcp_calls_progress(struct mcp_server *s, const char *text)
     for (size_t n = 0; (call = call_at(s, n)); n++) {
         auto_mcp_request struct mcp_request *r = call_request(call);
 
-        if (r && str_eq(call->entry->name, "create_session")) {
+        if (r && call->entry && str_eq(call->entry->name, "create_session")) {
             mcp_request_progress(r, text);
             mcp_request_log(r, "info", text);
         }

@@ -1,51 +1,71 @@
 /* SPDX-License-Identifier: MIT */
-/* Tools of the conformance suite that run as the product's own calls do, so as to become tasks. */
+/*
+ * Entries of the conformance fixture that run as the product's own calls do, so as to become tasks.
+ * Unlike a cell, they wait for their answers on their thread.
+ */
 #include "mcp/fixture.h"
 
-enum { STEP_MS = 20, FAILING_MS = 1000 };
+#include "base/clock.h"
 
-/* Waits, unless the call is cancelled. */
-static int call_wait(struct tool_call *call, double ms, struct error *reterr)
+enum { STEP_MS = 20, CALL_MAX_MS = 120000, ANSWER_MAX_MS = 60000 };
+
+/* Waits, unless the call is cancelled; while it asks, only until it has its answers. */
+static int call_wait(struct mcp_call *call, int64_t ms, bool asks, struct error *reterr)
 {
     static const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
+    int64_t deadline = clock_deadline(ms);
 
-    for (double waited = 0; waited < ms; waited += STEP_MS) {
-        if (tool_call_is_cancelled(call))
+    while (clock_ms() < deadline) {
+        bool stopped, answered;
+
+        pthread_mutex_lock(&call->server->lock);
+        stopped = call->state == MCP_CALL_CANCELLED || call->server->stopping;
+        answered = call->state != MCP_CALL_INPUT;
+        pthread_mutex_unlock(&call->server->lock);
+        if (stopped)
             return error_set(reterr, ERR_CANCELLED, "stopped on request");
+        if (asks && answered)
+            return 0;
         nanosleep(&step, NULL);
     }
-    return 0;
+    return asks ? error_set(reterr, ERR_TIMEOUT, "the client did not answer") : 0;
 }
 
-static int slow_compute_run(struct tool_call *call, yyjson_val *arguments, struct buf *ret,
-                            struct error *reterr)
+/* Asks, and returns the answers by their keys. */
+static int call_ask(struct mcp_call *call, const struct fixture_entry *entry, yyjson_doc **ret,
+                    struct error *reterr)
 {
-    double seconds = yyjson_get_num(yyjson_obj_get(arguments, "seconds"));
-    int r = call_wait(call, seconds * 1000, reterr);
+    yyjson_mut_doc *questions = yyjson_mut_doc_new(NULL);
+    int n;
 
-    if (r < 0)
-        return r;
-    return buf_printf(ret, "{\"success\":true,\"seconds\":%.3f}", seconds) < 0
-               ? error_no_memory(reterr)
-               : 0;
+    yyjson_mut_doc_set_root(questions, yyjson_mut_obj(questions));
+    fixture_questions_fill(call->first, entry, 0, questions, yyjson_mut_doc_get_root(questions));
+    call->answers = yyjson_mut_doc_new(NULL);
+    yyjson_mut_doc_set_root(call->answers, yyjson_mut_obj(call->answers));
+    mcp_call_ask(call, questions);
+    n = call_wait(call, ANSWER_MAX_MS, true, reterr);
+    if (n == 0)
+        *ret = yyjson_mut_doc_imut_copy(call->answers, NULL);
+    return n;
 }
 
-static int failing_job_run(struct tool_call *call, yyjson_val *arguments, struct buf *ret,
-                           struct error *reterr)
+int fixture_call_run(struct mcp_call *call, yyjson_mut_doc *doc, yyjson_mut_val *result,
+                     struct error *reterr)
 {
-    int r = call_wait(call, FAILING_MS, reterr);
+    const struct fixture_entry *entry = call->arg;
+    struct fixture_values values = fixture_values_of(call->first);
+    yyjson_val *seconds = yyjson_obj_get(values.arguments, "seconds");
+    double ms = seconds ? yyjson_get_num(seconds) * 1000 : entry->call_ms;
+    auto_json yyjson_doc *answers = NULL;
+    int n = call_wait(call, (int64_t)MIN(MAX(ms, 0.0), (double)CALL_MAX_MS), false, reterr);
 
-    return r < 0 ? r : error_set(reterr, ERR_INVALID, "this job always fails");
+    if (n == 0 && entry->flags & FIXTURE_ASK_LATE && call->first->capabilities & MCP_CAN_TASKS) {
+        n = call_ask(call, entry, &answers, reterr);
+        values.responses = yyjson_doc_get_root(answers);
+    }
+    if (n == 0 && !entry->result)
+        n = error_set(reterr, ERR_INTERNAL, "this job always fails");
+    if (n == 0)
+        fixture_result_fill(entry, &values, doc, result);
+    return n;
 }
-
-const struct tool_entry fixture_slow_compute = {
-    .name = "slow_compute",
-    .input_schema = FIXTURE_SLOW_SCHEMA,
-    .run = slow_compute_run,
-};
-
-const struct tool_entry fixture_failing_job = {
-    .name = "failing_job",
-    .input_schema = FIXTURE_NO_ARGUMENTS,
-    .run = failing_job_run,
-};

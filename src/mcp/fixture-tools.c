@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-enum { STEP_MS = 50 };
+enum { STEP_MS = 50, CALL_MS = 200 };
 
 #define JSON(...) #__VA_ARGS__
 #define TEXT(text) JSON({"content" : [ {"type" : "text", "text" : text} ]})
@@ -419,14 +419,59 @@ const struct fixture_entry fixture_tools[] = {
     {
         .name = "slow_compute",
         .description = "Takes some seconds.",
-        .schema = FIXTURE_SLOW_SCHEMA,
-        .call = &fixture_slow_compute,
+        .schema = JSON({
+            "type" : "object",
+            "properties" : {
+                "seconds" : {"type" : "number", "minimum" : 0, "maximum" : 120},
+                "label" : {"type" : "string"}
+            },
+            "required" : ["seconds"]
+        }),
+        .result = TEXT("{arguments.seconds} seconds are over"),
+        .flags = FIXTURE_CALL,
     },
     {
         .name = "failing_job",
         .description = "Fails after a second, as a task.",
-        .call = &fixture_failing_job,
-        .flags = FIXTURE_TASK_ONLY,
+        .result = JSON({
+            "content" : [ {"type" : "text", "text" : "this job always fails"} ],
+            "isError" : true
+        }),
+        .flags = FIXTURE_CALL | FIXTURE_TASK_ONLY,
+        .call_ms = 1000,
+    },
+    {
+        .name = "protocol_error_job",
+        .description = "Fails as a request, after a moment.",
+        .flags = FIXTURE_CALL,
+        .call_ms = CALL_MS,
+    },
+    {
+        .name = "confirm_delete",
+        .description = "Asks the user, as a task.",
+        .schema = JSON({"type" : "object", "properties" : {"filename" : {"type" : "string"}}}),
+        .result = TEXT("{arguments.filename}: {confirm.action} {confirm.content.confirm}"),
+        .questions = {ASK_ELICIT("confirm", 0, "Delete {arguments.filename}?", "confirm",
+                                 "boolean")},
+        .flags = FIXTURE_CALL | FIXTURE_ASK_LATE,
+        .call_ms = CALL_MS,
+    },
+    {
+        .name = "multi_input",
+        .description = "Asks the user two things at once, as a task.",
+        .result = TEXT("{first.content.name}, {second.content.name}"),
+        .questions = {ASK_ELICIT("first", 0, "What is the first name?", "name", "string"),
+                      ASK_ELICIT("second", 0, "What is the second name?", "name", "string")},
+        .flags = FIXTURE_CALL | FIXTURE_ASK_LATE,
+        .call_ms = CALL_MS,
+    },
+    {
+        .name = "test_tool_with_task",
+        .description = "Asks the user for a name, and becomes a task then.",
+        .result = TEXT("Hello, {user_name.content.name}!"),
+        .questions = {ASK_ELICIT("user_name", 0, "What is your name?", "name", "string")},
+        .flags = FIXTURE_CALL | FIXTURE_TASK_ONLY,
+        .call_ms = CALL_MS,
     },
     {},
 };

@@ -136,7 +136,7 @@ void fixture_result_fill(const struct fixture_entry *entry, const struct fixture
     }
 }
 
-static struct fixture_values values_of(const struct mcp_request *r)
+struct fixture_values fixture_values_of(const struct mcp_request *r)
 {
     return (struct fixture_values){
         .arguments = yyjson_obj_get(r->message.params, "arguments"),
@@ -182,7 +182,7 @@ static void on_answer(void *user, yyjson_val *answer)
     struct asked *a = user;
     auto_json_mut yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *result = yyjson_mut_obj(doc);
-    struct fixture_values values = values_of(a->request);
+    struct fixture_values values = fixture_values_of(a->request);
     struct error error;
 
     values.key = a->entry->questions[0].key;
@@ -204,7 +204,7 @@ static int ask_legacy(struct mcp_request *r, const struct fixture_entry *entry,
 {
     auto_json_mut yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     const struct fixture_question *q = &entry->questions[0];
-    struct fixture_values values = values_of(r);
+    struct fixture_values values = fixture_values_of(r);
     struct asked *a;
     int n;
 
@@ -316,23 +316,28 @@ static int round_look(const struct mcp_request *r, const struct fixture_entry *e
     return 0;
 }
 
-static int questions_fill(const struct mcp_request *r, const struct fixture_entry *entry,
-                          int64_t number, yyjson_mut_doc *doc, yyjson_mut_val *result)
+void fixture_questions_fill(const struct mcp_request *r, const struct fixture_entry *entry,
+                            int64_t round, yyjson_mut_doc *doc, yyjson_mut_val *ret)
 {
-    struct fixture_values values = values_of(r);
-    yyjson_mut_val *requests;
+    struct fixture_values values = fixture_values_of(r);
 
-    yyjson_mut_obj_add_str(doc, result, "resultType", "input_required");
-    requests = yyjson_mut_obj_add_obj(doc, result, "inputRequests");
     for (const struct fixture_question *q = entry->questions; q->key; q++) {
         yyjson_mut_val *one;
 
-        if ((int64_t)q->round != number || !(r->capabilities & q->needs))
+        if ((int64_t)q->round != round || !(r->capabilities & q->needs))
             continue;
-        one = yyjson_mut_obj_add_obj(doc, requests, q->key);
+        one = yyjson_mut_obj_add_obj(doc, ret, q->key);
         yyjson_mut_obj_add_str(doc, one, "method", q->method);
         yyjson_mut_obj_add_val(doc, one, "params", json_expand(doc, q->params, &values));
     }
+}
+
+static int questions_ask(const struct mcp_request *r, const struct fixture_entry *entry,
+                         int64_t number, yyjson_mut_doc *doc, yyjson_mut_val *result)
+{
+    yyjson_mut_obj_add_str(doc, result, "resultType", "input_required");
+    fixture_questions_fill(r, entry, number, doc,
+                           yyjson_mut_obj_add_obj(doc, result, "inputRequests"));
     return entry->flags & FIXTURE_STATE ? round_seal(r, (unsigned)number, doc, result) : 0;
 }
 
@@ -362,7 +367,7 @@ static int ask_modern(struct mcp_request *r, const struct fixture_entry *entry, 
     }
     if (!round.open)
         return ASK_OVER;
-    return questions_fill(r, entry, number, doc, result) < 0 ? error_no_memory(reterr) : MCP_DONE;
+    return questions_ask(r, entry, number, doc, result) < 0 ? error_no_memory(reterr) : MCP_DONE;
 }
 
 /* ---- running ---- */
@@ -372,24 +377,28 @@ static void work_run(struct mcp_request *r, const void *arg)
     const struct fixture_entry *entry = arg;
     auto_json_mut yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *result = yyjson_mut_obj(doc);
-    struct fixture_values values = values_of(r);
+    struct fixture_values values = fixture_values_of(r);
 
     entry->work(r, entry);
     fixture_result_fill(entry, &values, doc, result);
     mcp_request_answer(r, doc, result);
 }
 
+/* What the client would have to declare. */
+static unsigned call_missing(const struct mcp_request *r, const struct fixture_entry *entry)
+{
+    unsigned missing = entry->flags & FIXTURE_TASK_ONLY ? MCP_CAN_TASKS : 0;
+
+    for (const struct fixture_question *q = entry->questions; q->key; q++)
+        missing |= q->needs;
+    return r->era == MCP_MODERN ? missing & ~r->capabilities : 0;
+}
+
 static int call_run(struct mcp_request *r, const struct fixture_entry *entry, struct error *reterr)
 {
-    bool can = r->capabilities & MCP_CAN_TASKS;
-    int n;
+    int n = mcp_call_start_work(r, fixture_call_run, entry, reterr);
 
-    if (r->era == MCP_MODERN && !can && entry->flags & FIXTURE_TASK_ONLY) {
-        fixture_fail_capability(r, MCP_CAN_TASKS);
-        return MCP_LATER;
-    }
-    n = mcp_call_start(r, entry->call, reterr);
-    if (n == 0 && can)
+    if (n == 0 && r->capabilities & MCP_CAN_TASKS)
         mcp_call_make_task(r);
     return n < 0 ? n : MCP_LATER;
 }
@@ -397,16 +406,22 @@ static int call_run(struct mcp_request *r, const struct fixture_entry *entry, st
 int mcp_fixture_run(struct mcp_request *r, const struct fixture_entry *entry, yyjson_mut_doc *doc,
                     yyjson_mut_val *result, struct error *reterr)
 {
-    struct fixture_values values = values_of(r);
+    struct fixture_values values = fixture_values_of(r);
+    bool late = entry->flags & FIXTURE_ASK_LATE && r->capabilities & MCP_CAN_TASKS;
+    unsigned missing = entry->flags & FIXTURE_CALL ? call_missing(r, entry) : 0;
     int n = ASK_OVER;
 
-    if (entry->call)
-        return call_run(r, entry, reterr);
-    if (entry->questions[0].key)
+    if (missing) {
+        fixture_fail_capability(r, missing);
+        return MCP_LATER;
+    }
+    if (entry->questions[0].key && !late)
         n = r->era == MCP_MODERN ? ask_modern(r, entry, doc, result, reterr)
                                  : ask_legacy(r, entry, reterr);
     if (n != ASK_OVER)
         return n;
+    if (entry->flags & FIXTURE_CALL)
+        return call_run(r, entry, reterr);
     if (entry->work) {
         n = mcp_work_start(r, work_run, entry, reterr);
         return n < 0 ? n : MCP_LATER;

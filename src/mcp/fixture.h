@@ -7,6 +7,7 @@
 #pragma once
 
 #include "mcp/ask-internal.h"
+#include "mcp/call-internal.h"
 
 enum { FIXTURE_QUESTIONS_MAX = 4 };
 
@@ -21,18 +22,19 @@ struct fixture_question {
 enum fixture_flags {
     FIXTURE_STATE = 1,     /* the answers count only with the state that came with the question */
     FIXTURE_ANY = 2,       /* asks only what this client can be asked */
-    FIXTURE_TASK_ONLY = 4, /* a call that has to become a task */
+    FIXTURE_CALL = 4,      /* runs as the product's calls; a task for clients that know tasks */
+    FIXTURE_TASK_ONLY = 8, /* a call for no other clients */
+    FIXTURE_ASK_LATE = 16, /* as a task it asks while it runs; all in one round */
 };
 
 struct fixture_entry {
     const char *name, *description;
     const char *schema; /* of a tool: its inputSchema; of a prompt: its arguments; NULL: none */
-    const char *result; /* JSON object, expanded: what the result has */
+    const char *result; /* JSON object, expanded: what the result has; NULL: the call fails */
     struct fixture_question questions[FIXTURE_QUESTIONS_MAX];
     unsigned flags;
     mcp_work_fn *work; /* before the result; on a thread */
-    /* Instead of all that: a call as those of the product, a task for clients that know tasks. */
-    const struct tool_entry *call;
+    unsigned call_ms;  /* how long a call takes, when it is given no "seconds" */
 };
 
 /* Where placeholders are looked up: "arguments.x" in the request's arguments, else the first word
@@ -46,8 +48,7 @@ struct fixture_values {
 
 /* ---- the tables (fixture-tools.c, fixture-prompts.c) ---- */
 
-extern const struct fixture_entry fixture_tools[], fixture_prompts[];     /* end without a name */
-extern const struct tool_entry fixture_slow_compute, fixture_failing_job; /* fixture-tasks.c */
+extern const struct fixture_entry fixture_tools[], fixture_prompts[]; /* end without a name */
 
 /* NULL when there is none of the name. */
 const struct fixture_entry *fixture_tool_find(const char *name);
@@ -59,9 +60,19 @@ const struct fixture_entry *fixture_prompt_find(const char *name);
 int mcp_fixture_run(struct mcp_request *r, const struct fixture_entry *entry, yyjson_mut_doc *doc,
                     yyjson_mut_val *result, struct error *reterr);
 
+/* What comes with a request. */
+struct fixture_values fixture_values_of(const struct mcp_request *r);
+
 /* The result of an entry. */
 void fixture_result_fill(const struct fixture_entry *entry, const struct fixture_values *values,
                          yyjson_mut_doc *doc, yyjson_mut_val *result);
+
+/* The questions of a round that this client can be asked, as {key: {"method", "params"}}. */
+void fixture_questions_fill(const struct mcp_request *r, const struct fixture_entry *entry,
+                            int64_t round, yyjson_mut_doc *doc, yyjson_mut_val *ret);
+
+/* Runs an entry that is a call (fixture-tasks.c). */
+mcp_call_fn fixture_call_run;
 
 /* Appends a text with its placeholders replaced; those without a value become empty. */
 int fixture_expand(const char *text, const struct fixture_values *values,
@@ -82,9 +93,6 @@ void mcp_fixture_templates_list(yyjson_mut_doc *doc, yyjson_mut_val *list);
 bool mcp_fixture_read(const char *uri, yyjson_mut_doc *doc, yyjson_mut_val *result);
 
 #define FIXTURE_NO_ARGUMENTS "{\"type\":\"object\"}"
-#define FIXTURE_SLOW_SCHEMA \
-    "{\"type\":\"object\",\"properties\":{\"seconds\":{\"type\":\"number\",\"minimum\":0," \
-    "\"maximum\":120},\"label\":{\"type\":\"string\"}},\"required\":[\"seconds\"]}"
 #define FIXTURE_PNG \
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC"
 #define FIXTURE_WAV "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAyIA8gMiAPA=="

@@ -7,6 +7,7 @@
 
 #include "base/base64.h"
 #include "base/str.h"
+#include "mcp/call-internal.h"
 
 #include <stdio.h>
 #include <strings.h>

@@ -69,11 +69,11 @@ struct mcp_request {
     bool answered; /* or cancelled: nothing more is sent for it */
     int64_t started_ms;
     double progress;
-    int64_t progress_ms;   /* when the last one was sent */
+    int64_t progress_ms;            /* when the last one was sent */
     struct mcp_question *questions; /* to the client, unanswered; guarded by the server's lock */
-    struct mcp_call *call; /* whose answer it waits for, referenced; NULL */
-    yyjson_val *listens;   /* subscriptions/listen: its filter, once it was acknowledged; guarded by
-                            * the server's lock */
+    struct mcp_call *call;          /* whose answer it waits for, referenced; NULL */
+    yyjson_val *listens; /* subscriptions/listen: its filter, once it was acknowledged; guarded by
+                          * the server's lock */
 };
 
 struct mcp_client {
@@ -164,9 +164,6 @@ mcp_method_fn mcp_resources_list, mcp_resources_templates, mcp_resources_read; /
 mcp_method_fn mcp_resources_subscribe, mcp_resources_unsubscribe, mcp_listen;  /* subscribe.c */
 mcp_method_fn mcp_prompts_list, mcp_prompts_get, mcp_complete;                 /* prompts.c */
 mcp_method_fn mcp_task_get, mcp_task_update, mcp_task_cancel;                  /* task.c */
-
-/* The inputSchema of a tool that is offered; NULL for another name. */
-const char *mcp_tool_schema(const struct mcp_server *s, const char *name);
 
 /* ---- work on a thread of its own (work.c) ---- */
 

@@ -166,13 +166,16 @@ void mcp_request_fail(struct mcp_request *r, const struct jsonrpc_fault *fault)
     answer_send(r, &text, fault_status(r, fault->code));
 }
 
-void mcp_request_fail_error(struct mcp_request *r, const struct error *error)
+int mcp_fault_code(const struct error *error)
 {
     bool callers = error->code == ERR_INVALID || error->code == ERR_NOT_FOUND;
 
-    mcp_request_fail(
-        r, &(struct jsonrpc_fault){callers ? JSONRPC_INVALID_PARAMS : JSONRPC_INTERNAL_ERROR,
-                                   error->text, NULL});
+    return callers ? JSONRPC_INVALID_PARAMS : JSONRPC_INTERNAL_ERROR;
+}
+
+void mcp_request_fail_error(struct mcp_request *r, const struct error *error)
+{
+    mcp_request_fail(r, &(struct jsonrpc_fault){mcp_fault_code(error), error->text, NULL});
 }
 
 void mcp_request_drop(struct mcp_request *r)

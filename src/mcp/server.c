@@ -149,8 +149,10 @@ static void calls_cancel(struct mcp_server *s)
     struct mcp_call *call;
 
     pthread_mutex_lock(&s->lock);
-    for (call = s->calls; call; call = call->next)
-        tool_call_cancel(call->tool);
+    for (call = s->calls; call; call = call->next) {
+        if (call->tool)
+            tool_call_cancel(call->tool);
+    }
     pthread_mutex_unlock(&s->lock);
 }
 

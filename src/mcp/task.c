@@ -15,9 +15,8 @@
 enum { TASK_TTL_MS = 600000, TASK_POLL_MS = 2000 };
 
 static const char *const state_names[] = {
-    [MCP_CALL_WORKING] = "working",
-    [MCP_CALL_INPUT] = "input_required",
-    [MCP_CALL_DONE] = "completed",
+    [MCP_CALL_WORKING] = "working",     [MCP_CALL_INPUT] = "input_required",
+    [MCP_CALL_DONE] = "completed",      [MCP_CALL_FAILED] = "failed",
     [MCP_CALL_CANCELLED] = "cancelled",
 };
 
@@ -34,18 +33,44 @@ static void time_add(yyjson_mut_doc *doc, yyjson_mut_val *o, const char *key, in
     yyjson_mut_obj_add_strcpy(doc, o, key, text);
 }
 
-void mcp_task_fill(struct mcp_call *call, yyjson_mut_doc *doc, yyjson_mut_val *ret)
+/* Under the lock. */
+static void task_fill(struct mcp_call *call, yyjson_mut_doc *doc, yyjson_mut_val *ret)
 {
-    pthread_mutex_lock(&call->server->lock);
     yyjson_mut_obj_add_strcpy(doc, ret, "taskId", call->id);
     yyjson_mut_obj_add_str(doc, ret, "status", state_names[call->state]);
     if (call->tail_len)
         yyjson_mut_obj_add_strncpy(doc, ret, "statusMessage", call->tail, call->tail_len);
     time_add(doc, ret, "createdAt", call->created_wall_ms);
     time_add(doc, ret, "lastUpdatedAt", call->changed_wall_ms);
-    pthread_mutex_unlock(&call->server->lock);
     yyjson_mut_obj_add_int(doc, ret, "ttlMs", TASK_TTL_MS);
     yyjson_mut_obj_add_int(doc, ret, "pollIntervalMs", TASK_POLL_MS);
+}
+
+void mcp_task_fill(struct mcp_call *call, yyjson_mut_doc *doc, yyjson_mut_val *ret)
+{
+    pthread_mutex_lock(&call->server->lock);
+    task_fill(call, doc, ret);
+    pthread_mutex_unlock(&call->server->lock);
+}
+
+/* What else a task has in its state; under the lock. */
+static void detail_fill(struct mcp_call *call, yyjson_mut_doc *doc, yyjson_mut_val *ret)
+{
+    static const char *const members[] = {
+        [MCP_CALL_INPUT] = "inputRequests",
+        [MCP_CALL_DONE] = "result",
+        [MCP_CALL_FAILED] = "error",
+        [MCP_CALL_CANCELLED] = NULL,
+    };
+    yyjson_mut_doc *from = call->state == MCP_CALL_INPUT ? call->questions : call->result;
+    yyjson_mut_val *detail;
+
+    if (!members[call->state] || !from)
+        return;
+    detail = yyjson_mut_val_mut_copy(doc, yyjson_mut_doc_get_root(from));
+    if (call->state == MCP_CALL_DONE)
+        mcp_meta_complete(doc, detail);
+    yyjson_mut_obj_add_val(doc, ret, members[call->state], detail);
 }
 
 /* The task of the request, referenced. Who did not declare the extension is told so: then NULL with
@@ -84,44 +109,32 @@ int mcp_task_get(struct mcp_request *r, yyjson_mut_doc *doc, yyjson_mut_val *res
 {
     int n;
     struct mcp_call *call = task_of(r, &n, reterr);
-    yyjson_mut_val *question, *requests;
 
     if (!call)
         return n;
-    mcp_task_fill(call, doc, result);
-    question = mcp_call_question(call, doc);
-    if (question) {
-        requests = yyjson_mut_obj_add_obj(doc, result, "inputRequests");
-        yyjson_mut_obj_add_val(doc, requests, "line", question);
-    }
     pthread_mutex_lock(&r->server->lock);
-    if (call->state == MCP_CALL_DONE && call->result) {
-        yyjson_mut_val *whole = yyjson_mut_val_mut_copy(doc, yyjson_mut_doc_get_root(call->result));
-
-        mcp_meta_complete(doc, whole);
-        yyjson_mut_obj_add_val(doc, result, "result", whole);
-    }
+    task_fill(call, doc, result);
+    detail_fill(call, doc, result);
     pthread_mutex_unlock(&r->server->lock);
     mcp_call_unref(call);
     return MCP_DONE;
 }
 
+/* Some of the answers may come, and the others later. */
 int mcp_task_update(struct mcp_request *r, yyjson_mut_doc *doc, yyjson_mut_val *result,
                     struct error *reterr)
 {
     int n;
     struct mcp_call *call = task_of(r, &n, reterr);
-    yyjson_val *responses = yyjson_obj_get(r->message.params, "inputResponses");
-    yyjson_val *response = yyjson_obj_get(responses, "line");
-    bool asks;
+    yyjson_val *responses = yyjson_obj_get(r->message.params, "inputResponses"), *key, *response;
+    size_t i, max;
 
     if (!call)
         return n;
-    pthread_mutex_lock(&r->server->lock);
-    asks = call->state == MCP_CALL_INPUT;
-    pthread_mutex_unlock(&r->server->lock);
-    if (asks && response)
-        mcp_call_answer_input(call, response);
+    yyjson_obj_foreach(responses, i, max, key, response)
+    {
+        mcp_call_answer(call, yyjson_get_str(key), response);
+    }
     mcp_call_unref(call);
     return MCP_DONE;
 }

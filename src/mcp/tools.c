@@ -74,19 +74,18 @@ int mcp_state_purpose(const struct mcp_request *r, struct buf *ret)
 int mcp_input_required_fill(struct mcp_call *call, const struct mcp_request *r, yyjson_mut_doc *doc,
                             yyjson_mut_val *result)
 {
-    yyjson_mut_val *question = mcp_call_question(call, doc), *requests;
+    yyjson_mut_val *questions = mcp_call_questions(call, doc);
     auto_buf struct buf purpose, sealed;
     char text[ID_LEN + 16];
 
     buf_init(&purpose, 4 * KIB);
     buf_init(&sealed, 4 * KIB);
     snprintf(text, sizeof(text), "%s:%u", call->id, call->round);
-    if (!question || mcp_state_purpose(r, &purpose) < 0 ||
+    if (!questions || mcp_state_purpose(r, &purpose) < 0 ||
         mcp_state_seal(r->server->state_key, buf_str(&purpose), text, &sealed) < 0)
         return -1;
     yyjson_mut_obj_add_str(doc, result, "resultType", "input_required");
-    requests = yyjson_mut_obj_add_obj(doc, result, "inputRequests");
-    yyjson_mut_obj_add_val(doc, requests, "line", question);
+    yyjson_mut_obj_add_val(doc, result, "inputRequests", questions);
     yyjson_mut_obj_add_strncpy(doc, result, "requestState", buf_str(&sealed), sealed.len);
     return 0;
 }
@@ -124,13 +123,13 @@ static struct mcp_call *call_of_state(struct mcp_request *r, const char *state,
 static int call_continue(struct mcp_request *r, const char *state, struct error *reterr)
 {
     yyjson_val *responses = yyjson_obj_get(r->message.params, "inputResponses");
-    yyjson_val *response = yyjson_obj_get(responses, "line");
+    yyjson_val *response = yyjson_obj_get(responses, MCP_LINE);
     struct mcp_call *call = call_of_state(r, state, reterr);
 
     if (!call)
         return -ERR_INVALID;
     if (response)
-        mcp_call_answer_input(call, response);
+        mcp_call_answer(call, MCP_LINE, response);
     else
         mcp_call_ask_again(call, r);
     mcp_call_unref(call);

@@ -25,7 +25,7 @@ static void json_check(const char *text)
 static void table_check(const struct fixture_entry *table)
 {
     for (const struct fixture_entry *e = table; e->name; e++) {
-        if (!e->call)
+        if (e->result)
             json_check(e->result);
         if (e->schema)
             json_check(e->schema);
@@ -256,4 +256,140 @@ TEST(a_call_becomes_a_task_for_who_knows_tasks)
         assert_str_has(line(&p, i), "\"resultType\":\"complete\"");
     }
     assert_str_has(line(&p, 4), "\"status\":\"cancelled\"");
+}
+
+/* ---- tasks that ask, and that fail ---- */
+
+#define TASKS \
+    MODERN_META("{\"elicitation\":{},\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}")
+
+/* Calls a tool, which becomes a task: its id. */
+static void task_start(struct peer_client *p, const char *tool, char ret[33])
+{
+    size_t n = p->record->count;
+    const char *at;
+    char text[500];
+
+    snprintf(text, sizeof(text), CALL("1", "%s", ",\"arguments\":{\"filename\":\"f\"}," TASKS),
+             tool);
+    say(p, text);
+    at = strstr(line(p, n), "\"taskId\":\"");
+    assert_not_null(at);
+    assert_null(strstr(line(p, n), "inputRequests"));
+    snprintf(ret, 33, "%.32s", at + strlen("\"taskId\":\""));
+}
+
+static const char *task_ask(struct peer_client *p, const char *method, const char *id,
+                            const char *more)
+{
+    size_t n = p->record->count;
+    char text[500];
+
+    snprintf(text, sizeof(text),
+             "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tasks/%s\",\"params\":{\"taskId\":"
+             "\"%s\"%s," TASKS "}}",
+             method, id, more);
+    say(p, text);
+    return line(p, n);
+}
+
+/* The task once it has come to the status. */
+static const char *task_wait(struct peer_client *p, const char *id, const char *status)
+{
+    const char *task = NULL;
+    char want[60];
+
+    snprintf(want, sizeof(want), "\"status\":\"%s\"", status);
+    for (int i = 0; i < 100; i++) {
+        record_clear(p->record);
+        task = task_ask(p, "get", id, "");
+        if (strstr(task, want))
+            return task;
+        usleep(20000);
+    }
+    test_fail(__FILE__, __LINE__, "no %s: %s", status, task);
+}
+
+TEST(a_task_that_fails_has_an_error_and_no_result)
+{
+    auto_peer_client struct peer_client p = {};
+    const char *task;
+    char id[33];
+
+    peer_client_start(&p, true);
+    task_start(&p, "protocol_error_job", id);
+    task = task_wait(&p, id, "failed");
+    assert_str_has(task, "\"error\":{\"code\":-32603,\"message\":\"this job always fails\"}");
+    assert_null(strstr(task, "\"result\":{\"co"));
+    /* One that nobody wanted as a task fails as a request. */
+    record_clear(p.record);
+    say(&p, CALL("3", "protocol_error_job", "," META));
+    assert_str_has(line(&p, 0), "\"id\":3,\"error\":{\"code\":-32603");
+}
+
+TEST(a_task_takes_its_answers_one_by_one)
+{
+    static const char accept[] =
+        ",\"inputResponses\":{\"%s\":{\"action\":\"accept\",\"content\":{\"name\":\"%s\"}}}";
+    auto_peer_client struct peer_client p = {};
+    const char *task;
+    char id[33], more[200];
+
+    peer_client_start(&p, true);
+    task_start(&p, "multi_input", id);
+    task = task_wait(&p, id, "input_required");
+    assert_str_has(task, "\"first\":{\"method\":\"elicitation/create\"");
+    assert_str_has(task, "\"second\":{\"method\":\"elicitation/create\"");
+    snprintf(more, sizeof(more), accept, "second", "B");
+    task = task_ask(&p, "update", id, more);
+    assert_str_has(task, "\"resultType\":\"complete\"");
+    assert_null(strstr(task, "taskId"));
+    /* An answer counts once, and one that nobody asked for never. */
+    snprintf(more, sizeof(more), accept, "second", "C");
+    task_ask(&p, "update", id, more);
+    snprintf(more, sizeof(more), accept, "third", "D");
+    task_ask(&p, "update", id, more);
+    task = task_wait(&p, id, "input_required");
+    assert_str_has(task, "\"first\"");
+    assert_null(strstr(task, "\"second\""));
+    snprintf(more, sizeof(more), accept, "first", "A");
+    task_ask(&p, "update", id, more);
+    assert_str_has(task_wait(&p, id, "completed"), "\"text\":\"A, B\"");
+}
+
+TEST(a_task_that_asks_can_be_cancelled)
+{
+    auto_peer_client struct peer_client p = {};
+    const char *task;
+    char id[33];
+
+    peer_client_start(&p, true);
+    task_start(&p, "confirm_delete", id);
+    assert_str_has(task_wait(&p, id, "input_required"), "Delete f?");
+    task_ask(&p, "cancel", id, "");
+    task = task_wait(&p, id, "cancelled");
+    assert_null(strstr(task, "inputRequests"));
+    task_ask(&p, "update", id, ",\"inputResponses\":{\"confirm\":{\"action\":\"decline\"}}");
+    task_wait(&p, id, "cancelled");
+}
+
+TEST(questions_may_come_before_the_task)
+{
+    auto_peer_client struct peer_client p = {};
+    const char *task;
+    char id[33];
+
+    peer_client_start(&p, true);
+    say(&p, CALL("1", "test_tool_with_task", ",\"arguments\":{}," CAN_ALL));
+    assert_str_has(line(&p, 0), "\"code\":-32021");
+    say(&p, CALL("2", "test_tool_with_task", ",\"arguments\":{}," TASKS));
+    assert_str_has(line(&p, 1), "\"resultType\":\"input_required\"");
+    assert_null(strstr(line(&p, 1), "taskId"));
+    say(&p, CALL("3", "test_tool_with_task",
+                 ",\"arguments\":{},\"inputResponses\":{\"user_name\":{\"action\":\"accept\","
+                 "\"content\":{\"name\":\"Alice\"}}}," TASKS));
+    task = strstr(line(&p, 2), "\"taskId\":\"");
+    assert_not_null(task);
+    snprintf(id, sizeof(id), "%.32s", task + strlen("\"taskId\":\""));
+    assert_str_has(task_wait(&p, id, "completed"), "Hello, Alice!");
 }
