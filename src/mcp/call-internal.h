@@ -108,6 +108,14 @@ int mcp_fault_code(const struct error *error);
 /* The inputSchema of a tool that is offered; NULL for another name (tools.c). */
 const char *mcp_tool_schema(const struct mcp_server *s, const char *name);
 
+/* ---- sessions that end (sessions.c) ---- */
+
+/* Once a second, by one thread: drops what is kept of those that died, and tells who listens. */
+void mcp_sessions_tick(struct mcp_server *s);
+
+/* The same for one that a call has ended, at once. */
+void mcp_session_ended(struct mcp_server *s, const char *id);
+
 /* ---- after a call (resource-link.c) ---- */
 
 /* Adds links to what it exported, and tells who listens what became of the resources. */

@@ -38,6 +38,7 @@ struct mcp_server {
     struct arena arena; /* of `context` */
     struct tool_context context;
     struct displays *displays;
+    struct session_watch *watch; /* guarded by the lock */
     struct mcp_state_key *state_key;
 
     pthread_mutex_t lock; /* of what follows; taken before a client's and a request's */

@@ -46,7 +46,8 @@ void mcp_meta_complete(yyjson_mut_doc *doc, yyjson_mut_val *result)
 
 void mcp_meta_cacheable(yyjson_mut_doc *doc, yyjson_mut_val *result)
 {
-    yyjson_mut_obj_add_int(doc, result, "ttlMs", LIST_TTL_MS);
+    if (!yyjson_mut_obj_get(result, "ttlMs"))
+        yyjson_mut_obj_add_int(doc, result, "ttlMs", LIST_TTL_MS);
     yyjson_mut_obj_add_str(doc, result, "cacheScope", "private");
 }
 

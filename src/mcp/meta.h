@@ -10,7 +10,7 @@
 /* resultType and the server's identity, where the result has none yet. */
 void mcp_meta_complete(yyjson_mut_doc *doc, yyjson_mut_val *result);
 
-/* ttlMs and cacheScope. */
+/* ttlMs, unless the method has said one, and cacheScope. */
 void mcp_meta_cacheable(yyjson_mut_doc *doc, yyjson_mut_val *result);
 
 /* The member `_meta` of an object, made when it is missing. */

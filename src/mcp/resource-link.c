@@ -3,7 +3,6 @@
 #include "mcp/call-internal.h"
 
 #include "base/str.h"
-#include "mcp/displays.h"
 #include "mcp/resource-uri.h"
 
 /* The answer has to stay fit for a model: what was exported is in the payload, too. */
@@ -66,10 +65,8 @@ static void exported(const struct after *a)
 
 static void stopped(const struct after *a)
 {
-    if (!json_get_bool(a->payload, "success", false))
-        return;
-    displays_drop_session(a->server->displays, json_get_str(a->arguments, "session_id", ""));
-    mcp_notify(a->server, MCP_RESOURCES_CHANGED, NULL);
+    if (json_get_bool(a->payload, "success", false))
+        mcp_session_ended(a->server, json_get_str(a->arguments, "session_id", ""));
 }
 
 /* Displays are resources, also those that the result shows whole. */

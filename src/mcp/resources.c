@@ -319,6 +319,9 @@ static int file_read(struct reading *g, struct error *reterr)
         return not_found(g->request, g->uri);
     if (n < 0 || (n = download_pull(g->request, d, &info, &data, reterr)) < 0)
         return n;
+    /* Running code may change it at any moment. */
+    if (g->request->era == MCP_MODERN)
+        yyjson_mut_obj_add_int(g->doc, g->result, "ttlMs", 0);
     return content_add(
         &(struct content){.uri = g->uri,
                           .mime = info.size < 0 ? info.mime : resource_mime(g->place.path),

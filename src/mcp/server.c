@@ -28,6 +28,7 @@ static void *ticker_main(void *arg)
         server_wait(s, TICK_MS);
         pthread_mutex_unlock(&s->lock);
         mcp_calls_tick(s);
+        mcp_sessions_tick(s);
         pthread_mutex_lock(&s->lock);
     }
     pthread_mutex_unlock(&s->lock);
@@ -215,6 +216,7 @@ void mcp_server_free(struct mcp_server *s)
         mcp_call_unref(call);
     }
     displays_free(s->displays);
+    free(s->watch);
     mcp_state_key_free(s->state_key);
     arena_done(&s->arena);
     pthread_cond_destroy(&s->changed);

@@ -75,6 +75,13 @@ def test_exported_files_are_listed_and_read(served):
     assert read(server, links["folder"] + "/deep/f.txt")["text"] == "deep"
 
 
+def test_a_file_is_read_anew_each_time(served):
+    """Code may change a file at any moment; a modern client is told not to keep it."""
+    server, _, links = served
+    result = server.request("resources/read", {"uri": links["plain"]})
+    assert result.get("ttlMs") == (0 if server.era == "modern" else None)
+
+
 def test_what_is_too_large_is_refused_with_its_size(served):
     """16 MiB and a byte: the error names both numbers and what to do."""
     server, _, links = served

@@ -170,6 +170,34 @@ TEST(displays_are_listed_and_read_by_their_owner_only)
     assert_str_has(line(&p, 4), "\"code\":-32002");
 }
 
+TEST(what_a_session_displayed_goes_with_it)
+{
+    auto_peer_client struct peer_client p = {};
+    struct session_info mine, other;
+    struct error error;
+    char uri[100];
+    struct display *d;
+
+    peer_client_start(&p, false);
+    initialize(&p);
+    mine = world_session(&p.world, "me");
+    other = world_session(&p.world, "me");
+    display_put(&p, mine.id, "text/html", "<b>1</b>");
+    display_put(&p, other.id, "text/html", "<b>2</b>");
+    usleep(1300000); /* it has been seen alive */
+    /* Not by a tool, so that nothing but its absence tells of it. */
+    assert_ok(session_stop(p.server->manager, mine.id, "me", &error), error);
+    assert_str_has(line(&p, 1), "notifications/resources/list_changed");
+    snprintf(uri, sizeof(uri), "sandbox://%s/displays/1.html", mine.id);
+    assert_null(displays_get(p.server->displays, uri));
+    snprintf(uri, sizeof(uri), "sandbox://%s/displays/2.html", other.id);
+    d = displays_get(p.server->displays, uri);
+    assert_not_null(d);
+    display_unref(d);
+    usleep(1300000);
+    assert_int_eq(p.record->count, 2); /* it is told once */
+}
+
 TEST(a_list_comes_in_pages)
 {
     auto_peer_client struct peer_client p = {};
