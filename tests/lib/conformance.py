@@ -107,5 +107,8 @@ def table(revision, scenarios):
     lines = [f"Required: {passed} of {len(required)} scenarios passed.", "",
              *head, *map(row, required)]
     if others:
+        reasons = {f"- {name}: {why}" for name in others
+                   for _, status, why in scenarios[name].checks if status == "FAILURE"}
         lines += ["", "Run, but not required by the suite:", "", *head, *map(row, others)]
+        lines += ["", "What failed there:", "", *sorted(reasons)] if reasons else []
     return "\n".join(lines) + "\n"

@@ -14,5 +14,7 @@ def state(tmp_path_factory):
 @pytest.fixture(scope="module")
 def http_server(tmp_path_factory):
     """A server over HTTP for the tests of a module."""
-    with mcpstdio.HttpServer(tmp_path_factory.mktemp("http")) as server:
+    directory = tmp_path_factory.mktemp("http")
+    with mcpstdio.HttpServer(directory) as server:
         yield server
+    mcpstdio.assert_nothing_left(directory, within=5)
