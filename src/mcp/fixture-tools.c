@@ -44,8 +44,10 @@ static void progress_send(struct mcp_request *r, const void *arg)
     }
 }
 
-static void wait_some(struct mcp_request *r, const void *arg)
+static void reconnection_want(struct mcp_request *r, const void *arg)
 {
+    if (r->channel->pause)
+        r->channel->pause(r->channel);
     pause_ms(2 * STEP_MS);
 }
 
@@ -268,9 +270,9 @@ const struct fixture_entry fixture_tools[] = {
     },
     {
         .name = "test_reconnection",
-        .description = "Takes a tenth of a second.",
+        .description = "Takes a tenth of a second, in which it closes its stream.",
         .result = TEXT("Reconnection test completed"),
-        .work = wait_some,
+        .work = reconnection_want,
     },
     {
         .name = "test_sampling",

@@ -10,6 +10,7 @@
 #include "mcp/http-internal.h"
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "wire/sse.h"
 
 enum { JSON_WAIT_MS = 1000, GONE_POLL_MS = 200, OPEN_WAIT_MS = 10000 };
@@ -19,13 +20,15 @@ struct exchange {
     unsigned refs;
     struct mcp_peer *peer;
     bool listens;     /* the stream of a GET */
+    bool primes;      /* the client knows how to come back to a stream that was closed */
     pthread_t thread; /* the connection's */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct http_request *req; /* while it can be answered */
     struct http_stream *stream;
-    bool wants_stream; /* somebody waits to send */
+    struct event_log *log; /* of a session's stream; NULL */
+    bool wants_stream;     /* somebody waits to send */
     struct buf response;
     int status; /* of the response; 0 while there is none */
 };
@@ -35,6 +38,7 @@ static void exchange_unref(struct exchange *x)
     if (__atomic_sub_fetch(&x->refs, 1, __ATOMIC_ACQ_REL))
         return;
     http_stream_unref(x->stream);
+    event_log_unref(x->log);
     buf_done(&x->response);
     mcp_peer_use(x->peer, -1);
     mcp_peer_unref(x->peer);
@@ -98,6 +102,10 @@ static int stream_open(struct exchange *x, struct error *reterr)
 
     __atomic_add_fetch(&x->refs, 1, __ATOMIC_RELAXED);
     r = http_stream_open(req, &o, &x->stream, reterr);
+    if (r == 0 && x->peer->logs && !x->listens)
+        x->log = event_log_new(x->peer->logs, x->stream);
+    if (x->log && x->primes)
+        event_log_prime(x->log);
     pthread_cond_broadcast(&x->changed);
     return r;
 }
@@ -137,10 +145,20 @@ static void stream_wait(struct exchange *x)
         pthread_cond_timedwait(&x->changed, &x->lock, &until);
 }
 
+/* So that there is a stream; with the lock held. */
+static void stream_need(struct exchange *x)
+{
+    if (x->req && pthread_equal(x->thread, pthread_self()))
+        (void)!stream_open(x, NULL);
+    else if (x->req)
+        stream_wait(x);
+}
+
 static void exchange_send(struct mcp_channel *c, const struct mcp_outgoing *m)
 {
     struct exchange *x = (struct exchange *)c;
     struct http_stream *stream;
+    struct event_log *log;
 
     pthread_mutex_lock(&x->lock);
     if (x->req && m->final) {
@@ -148,14 +166,29 @@ static void exchange_send(struct mcp_channel *c, const struct mcp_outgoing *m)
         pthread_mutex_unlock(&x->lock);
         return;
     }
-    if (x->req && pthread_equal(x->thread, pthread_self()))
-        (void)!stream_open(x, NULL);
-    else if (x->req)
-        stream_wait(x);
+    stream_need(x);
     stream = x->stream;
+    log = x->log;
     pthread_mutex_unlock(&x->lock);
-    if (stream)
+    if (log)
+        event_log_write(log, m);
+    else if (stream)
         event_write(stream, m);
+}
+
+static void exchange_pause(struct mcp_channel *c)
+{
+    struct exchange *x = (struct exchange *)c;
+    struct event_log *log;
+
+    if (!x->primes)
+        return;
+    pthread_mutex_lock(&x->lock);
+    stream_need(x);
+    log = x->log;
+    pthread_mutex_unlock(&x->lock);
+    if (log)
+        event_log_pause(log);
 }
 
 /* Nobody will send any more. */
@@ -164,6 +197,8 @@ static void exchange_end(struct mcp_channel *c)
     struct exchange *x = (struct exchange *)c;
     struct http_stream *stream = stream_of(x);
 
+    if (x->log)
+        event_log_end(x->log);
     if (stream)
         http_stream_close(stream);
     exchange_unref(x);
@@ -172,14 +207,18 @@ static void exchange_end(struct mcp_channel *c)
 struct exchange *exchange_new(struct mcp_peer *p, struct http_request *req)
 {
     struct exchange *x = calloc(1, sizeof(*x));
+    const char *version = http_header(req, "MCP-Protocol-Version");
     pthread_condattr_t attr;
 
     if (!x)
         return NULL;
-    x->channel = (struct mcp_channel){.send = exchange_send, .free = exchange_end, .refs = 1};
+    x->channel = (struct mcp_channel){
+        .send = exchange_send, .free = exchange_end, .pause = exchange_pause, .refs = 1};
     x->refs = 1;
     x->peer = mcp_peer_ref(p);
     x->req = req;
+    /* Those before take an event without data for a message. */
+    x->primes = p->logs && version && str_eq(version, MCP_VERSION_LEGACY);
     x->thread = pthread_self();
     pthread_mutex_init(&x->lock, NULL);
     pthread_condattr_init(&attr);

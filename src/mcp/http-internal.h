@@ -7,6 +7,8 @@
 #include "base/id.h"
 
 struct exchange;
+struct event_logs;
+struct event_log;
 
 /*
  * Whom messages belong to. Legacy: a session, which has an id and is in the endpoint's list until
@@ -16,7 +18,8 @@ struct mcp_peer {
     unsigned refs;
     struct mcp_http *http;
     struct mcp_client *client;
-    char id[ID_LEN + 1]; /* "" for modern */
+    char id[ID_LEN + 1];     /* "" for modern */
+    struct event_logs *logs; /* NULL for modern */
     /* Of a session, under the endpoint's lock: */
     struct mcp_peer *next;
     int64_t used_ms;
@@ -78,6 +81,37 @@ void exchange_answer(struct exchange *x, bool streams);
 
 /* Opens the stream at once: that of a GET. */
 int exchange_listen(struct exchange *x, struct error *reterr) must_check;
+
+/* ---- streams that can be resumed (http-log.c) ---- */
+
+/* All of a session. */
+struct event_logs *event_logs_new(void);
+void event_logs_free(struct event_logs *s);
+
+/* The session has ended, and so do its streams. */
+void event_logs_end(struct event_logs *s);
+
+/*
+ * Answers the GET with what came after the event of the id, and what still comes. ERR_NOT_FOUND
+ * when that is not kept; less than 0: it is not answered.
+ */
+int event_logs_resume(struct event_logs *s, struct http_request *req, const char *id,
+                      struct error *reterr) must_check;
+
+/* One stream's, which it keeps; NULL without memory. */
+struct event_log *event_log_new(struct event_logs *s, struct http_stream *stream);
+void event_log_unref(struct event_log *log);
+
+/* An event without data, so that there is an id from the start; and when to come back. */
+void event_log_prime(struct event_log *log);
+
+void event_log_write(struct event_log *log, const struct mcp_outgoing *m);
+
+/* Closes the stream; what is written goes to who resumes it. */
+void event_log_pause(struct event_log *log);
+
+/* Nothing will be written any more. */
+void event_log_end(struct event_log *log);
 
 /* ---- headers (http-headers.c) ---- */
 

@@ -32,7 +32,11 @@ struct mcp_peer *mcp_peer_new(struct mcp_http *h, bool modern)
         return NULL;
     }
     p->client = mcp_client_new(h->server, NULL);
-    if (!p->client) {
+    if (p->client && !modern)
+        p->logs = event_logs_new();
+    if (!p->client || (!modern && !p->logs)) {
+        if (p->client)
+            mcp_client_free(p->client);
         free(p);
         return NULL;
     }
@@ -53,6 +57,7 @@ void mcp_peer_unref(struct mcp_peer *p)
     if (!p || __atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL))
         return;
     mcp_client_free(p->client);
+    event_logs_free(p->logs);
     http_unref(p->http);
     free(p);
 }
@@ -103,6 +108,7 @@ static void session_cut(struct mcp_peer *p)
 {
     mcp_session_set_events(p, NULL, NULL);
     mcp_client_channel_gone(p->client, NULL);
+    event_logs_end(p->logs);
 }
 
 int mcp_session_add(struct mcp_peer *p, struct error *reterr)

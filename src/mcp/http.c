@@ -218,6 +218,21 @@ static bool legacy_check(struct http_request *req)
     return false;
 }
 
+/* A stream that was lost, or closed to be asked for later. */
+static void resume(struct http_request *req, struct mcp_peer *p, const char *id)
+{
+    struct error error;
+    int r;
+
+    mcp_peer_use(p, 1);
+    r = event_logs_resume(p->logs, req, id, &error);
+    mcp_peer_use(p, -1);
+    if (r == -ERR_NOT_FOUND)
+        refuse(req, 400, NULL, TRANSPORT_ERROR, error.text);
+    else if (r < 0)
+        http_fail(req, 0, &error);
+}
+
 static void on_get(struct http_request *req)
 {
     auto_mcp_peer struct mcp_peer *p = NULL;
@@ -233,6 +248,10 @@ static void on_get(struct http_request *req)
     p = session_of(req, NULL);
     if (!p)
         return;
+    if (http_header(req, "Last-Event-ID")) {
+        resume(req, p, http_header(req, "Last-Event-ID"));
+        return;
+    }
     x = exchange_new(p, req);
     if (!x) {
         no_memory(req);

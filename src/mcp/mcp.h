@@ -47,7 +47,8 @@ struct mcp_outgoing {
 struct mcp_channel {
     void (*send)(struct mcp_channel *c, const struct mcp_outgoing *m);
     void (*free)(struct mcp_channel *c);
-    unsigned refs; /* 1 at the start */
+    void (*pause)(struct mcp_channel *c); /* sends the client away until it asks again; or NULL */
+    unsigned refs;                        /* 1 at the start */
 };
 
 struct mcp_channel *mcp_channel_ref(struct mcp_channel *c);

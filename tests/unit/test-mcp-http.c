@@ -526,6 +526,185 @@ TEST(a_legacy_client_that_leaves_cancels_nothing)
     assert_uint_eq(requests_count(&e), 0);
 }
 
+/* ---- streams that are resumed ---- */
+
+/* The last id in what came, or "". */
+static void last_id(const struct raw *r, char ret[32])
+{
+    ret[0] = 0;
+    for (const char *at = r->data; (at = strstr(at, "\nid: ")); at++)
+        snprintf(ret, 32, "%.*s", (int)strcspn(at + 5, "\r\n"), at + 5);
+}
+
+static struct raw *resume(struct endpoint *e, const char *session, const char *id)
+{
+    char headers[400];
+
+    snprintf(headers, sizeof(headers), "%sLast-Event-ID: %s\r\n", session, id);
+    return ask(e, "GET", headers, "");
+}
+
+TEST(a_lost_stream_goes_on_after_the_last_event_that_came)
+{
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *r = NULL, *rest = NULL, *all = NULL;
+    char session[256];
+
+    endpoint_start(&e);
+    session_begin(&e, "{}", session);
+    r = ask(&e, "POST", session,
+            CALL_TOOL("7", "test_tool_with_progress", ",\"_meta\":{\"progressToken\":\"p\"}"));
+    assert_true(raw_wait(r, "begun", RAW_WAIT_MS));
+    assert_str_has(r->data, "\nid: 1-1\nretry: 1000\ndata: \n\n");
+    close(r->fd);
+    r->fd = -1;
+    rest = resume(&e, session, "1-2");
+    assert_true(raw_wait(rest, "\r\n0\r\n\r\n", RAW_WAIT_MS));
+    assert_null(strstr(rest->data, "begun"));
+    assert_str_has(rest->data, "half done");
+    assert_str_has(rest->data, "\"id\":7,\"result\"");
+    /* It is kept for a while after its end. */
+    all = resume(&e, session, "1-1");
+    assert_true(raw_wait(all, "\r\n0\r\n\r\n", RAW_WAIT_MS));
+    assert_str_has(all->data, "begun");
+    assert_str_has(all->data, "\"id\":7,\"result\"");
+}
+
+TEST(a_stream_may_be_closed_to_be_asked_for_later)
+{
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *r = NULL, *rest = NULL, *again = NULL;
+    char session[256], id[32];
+
+    endpoint_start(&e);
+    session_begin(&e, "{\"elicitation\":{}}", session);
+    r = ask(&e, "POST", session, CALL_TOOL("7", "test_reconnection", ""));
+    assert_int_eq(answer(r), 200);
+    assert_null(strstr(r->data, "\"result\""));
+    last_id(r, id);
+    rest = resume(&e, session, id);
+    assert_true(raw_wait(rest, "\"id\":7,\"result\"", RAW_WAIT_MS));
+    /* Who comes back twice ends the first of both. */
+    raw_free(&r);
+    r = ask(&e, "POST", session,
+            "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":"
+            "\"test_elicitation\",\"arguments\":{\"message\":\"who?\"}}}");
+    assert_true(raw_wait(r, "elicitation/create", RAW_WAIT_MS));
+    again = resume(&e, session, "2-1");
+    assert_true(raw_wait(r, "\r\n0\r\n\r\n", RAW_WAIT_MS));
+    assert_true(raw_wait(again, "elicitation/create", RAW_WAIT_MS));
+    assert_int_eq(post(&e, session, "{\"jsonrpc\":\"2.0\",\"id\":\"sa-1\",\"result\":{}}", NULL),
+                  202);
+    assert_true(raw_wait(again, "\"id\":8,\"result\"", RAW_WAIT_MS));
+}
+
+TEST(older_clients_get_no_event_without_data)
+{
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *r = NULL;
+    char session[256], *version;
+
+    endpoint_start(&e);
+    session_begin(&e, "{}", session);
+    version = strstr(session, "2025-11-25");
+    memcpy(version, "2025-06-18", 10);
+    r = ask(&e, "POST", session, CALL_TOOL("7", "test_reconnection", ""));
+    assert_int_eq(answer(r), 200);
+    assert_str_has(r->data, "\"id\":7,\"result\"");
+    assert_null(strstr(r->data, "data: \n"));
+}
+
+TEST(only_what_is_kept_is_resumed)
+{
+    static const char *const wrong[] = {"x",    "1",   "-",    "1-",
+                                        "-1",   "0-0", "1-0",  "1-99",
+                                        "99-1", "1-x", "1-1-", "1-99999999999999999999"};
+    auto_endpoint struct endpoint e = {};
+    char session[256], other[256];
+
+    endpoint_start(&e);
+    session_begin(&e, "{}", session);
+    session_begin(&e, "{}", other);
+    assert_int_eq(post(&e, session, CALL_TOOL("7", "test_reconnection", ""), "id: 1-1\n"), 200);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        auto_raw struct raw *r = resume(&e, session, wrong[i]);
+
+        test_note("%s", wrong[i]);
+        assert_int_eq(answer(r), 400);
+        assert_str_has(r->data, "still kept");
+    }
+    {
+        auto_raw struct raw *r = resume(&e, other, "1-1"), *end = NULL, *gone = NULL;
+
+        assert_int_eq(answer(r), 400);
+        end = ask(&e, "DELETE", session, "");
+        assert_int_eq(answer(end), 204);
+        gone = resume(&e, session, "1-1");
+        assert_int_eq(answer(gone), 404);
+    }
+}
+
+/* A call whose stream holds a message of some bytes, and that goes on. */
+static struct raw *long_question(struct endpoint *e, const char *session, int id, size_t len)
+{
+    auto_free char *message = malloc(len + 1), *body = NULL;
+    struct raw *r;
+
+    assert_not_null(message);
+    memset(message, 'm', len);
+    message[len] = 0;
+    assert_true(asprintf(&body,
+                         "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{"
+                         "\"name\":\"test_elicitation\",\"arguments\":{\"message\":\"%s\"}}}",
+                         id, message) > 0);
+    r = ask(e, "POST", session, body);
+    assert_true(raw_wait(r, "requestedSchema", RAW_WAIT_MS));
+    return r;
+}
+
+TEST(a_session_keeps_a_bounded_number_of_bytes)
+{
+    enum { CALLS = 8, BYTES = 600000 };
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *lost = NULL, *kept = NULL;
+    struct raw *r[CALLS];
+    char session[256];
+
+    endpoint_start(&e);
+    session_begin(&e, "{\"elicitation\":{}}", session);
+    for (int i = 0; i < CALLS; i++)
+        r[i] = long_question(&e, session, i, BYTES);
+    lost = resume(&e, session, "1-1");
+    assert_int_eq(answer(lost), 400);
+    kept = resume(&e, session, "8-1");
+    assert_true(raw_wait(kept, "requestedSchema", RAW_WAIT_MS));
+    for (int i = 0; i < CALLS; i++)
+        raw_free(&r[i]);
+}
+
+TEST(a_session_keeps_a_bounded_number_of_streams)
+{
+    auto_endpoint struct endpoint e = {};
+    auto_raw struct raw *first = NULL, *last = NULL, *lost = NULL, *kept = NULL;
+    char session[256];
+
+    endpoint_start(&e);
+    session_begin(&e, "{\"elicitation\":{}}", session);
+    first = long_question(&e, session, 100, 1);
+    for (int i = 0; i < 31; i++) {
+        auto_raw struct raw *r = long_question(&e, session, i, 1);
+    }
+    kept = resume(&e, session, "1-1");
+    assert_true(raw_wait(kept, "requestedSchema", RAW_WAIT_MS));
+    last = long_question(&e, session, 31, 1);
+    lost = resume(&e, session, "1-1");
+    assert_int_eq(answer(lost), 400);
+    /* Who follows it already still gets what comes. */
+    assert_int_eq(post(&e, session, "{\"jsonrpc\":\"2.0\",\"id\":\"sa-1\",\"result\":{}}", NULL),
+                  202);
+    assert_true(raw_wait(kept, "\"id\":100,\"result\"", RAW_WAIT_MS));
+}
+
 TEST(sessions_are_bounded)
 {
     auto_endpoint struct endpoint e = {};
