@@ -7,30 +7,30 @@
 
 #include <stdio.h>
 
-enum { QUESTIONS_MAX = 64 };
+enum { QUESTIONS_MAX = 64, ID_SIZE = 24 };
 
 struct mcp_question {
     struct mcp_question *next;
-    char id[24];
+    char id[ID_SIZE];
     struct mcp_asker asker;
 };
 
-static struct mcp_question *question_add(struct mcp_request *r, const struct mcp_asker *asker,
-                                         struct error *reterr)
+/* Once it is listed it may be answered at any time, and then it is gone: its id is a copy. */
+static int question_add(struct mcp_request *r, const struct mcp_asker *asker, char ret_id[ID_SIZE],
+                        struct error *reterr)
 {
     struct mcp_question *q = calloc(1, sizeof(*q));
     struct mcp_client *c;
     bool listed = false;
 
-    if (!q) {
-        error_no_memory(reterr);
-        return NULL;
-    }
+    if (!q)
+        return error_no_memory(reterr);
     q->asker = *asker;
     pthread_mutex_lock(&r->server->lock);
     c = r->client;
     if (c && c->question_count < QUESTIONS_MAX) {
         snprintf(q->id, sizeof(q->id), "sa-%llu", (unsigned long long)++c->question_next);
+        memcpy(ret_id, q->id, sizeof(q->id));
         q->next = r->questions;
         r->questions = q;
         c->question_count++;
@@ -38,24 +38,25 @@ static struct mcp_question *question_add(struct mcp_request *r, const struct mcp
     }
     pthread_mutex_unlock(&r->server->lock);
     if (listed)
-        return q;
+        return 0;
     free(q);
-    error_set(reterr, ERR_LIMIT, "the client is gone or has %d questions to answer", QUESTIONS_MAX);
-    return NULL;
+    return error_set(reterr, ERR_LIMIT, "the client is gone or has %d questions to answer",
+                     QUESTIONS_MAX);
 }
 
 int mcp_ask(struct mcp_request *r, const char *method, yyjson_mut_doc *doc, yyjson_mut_val *params,
             const struct mcp_asker *asker, struct error *reterr)
 {
     yyjson_mut_val *root = yyjson_mut_obj(doc);
-    struct mcp_question *q = question_add(r, asker, reterr);
     auto_buf struct buf text;
+    char id[ID_SIZE];
+    int n = question_add(r, asker, id, reterr);
 
-    if (!q)
-        return -ERR_LIMIT;
+    if (n < 0)
+        return n;
     buf_init(&text, MIB);
     yyjson_mut_obj_add_str(doc, root, "jsonrpc", "2.0");
-    yyjson_mut_obj_add_strcpy(doc, root, "id", q->id);
+    yyjson_mut_obj_add_strcpy(doc, root, "id", id);
     yyjson_mut_obj_add_strcpy(doc, root, "method", method);
     yyjson_mut_obj_add_val(doc, root, "params", params);
     yyjson_mut_doc_set_root(doc, root);
