@@ -148,8 +148,8 @@ ssize_t stream_pull(struct http_stream *stream, char *ret, size_t len);
 /* The connection is done with the stream; drops its reference. */
 void stream_detach(struct http_stream *stream);
 
-/* Of all streams: on_stop, or the end. */
-void streams_stop(struct http_server *server);
+/* Of all streams: on_stop, with so long for what waits to be written; or the end. */
+void streams_stop(struct http_server *server, unsigned grace_ms);
 void streams_cut(struct http_server *server);
 
 /* ---- routes ---- */

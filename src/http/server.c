@@ -836,7 +836,7 @@ int http_server_stop(struct http_server *server, unsigned grace_ms, struct error
     MHD_quiesce_daemon(server->daemon);
     /* Who is still in its queue would wait for an answer until the process ends. */
     shutdown(server->listen_fd, SHUT_RDWR);
-    streams_stop(server);
+    streams_stop(server, grace_ms / 2);
     (void)none_wait(server, has_active, grace_ms);
     streams_cut(server);
     conns_cut(server);

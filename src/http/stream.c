@@ -45,6 +45,7 @@ struct http_stream {
     pthread_cond_t changed;
     struct piece *first, **last;
     size_t held, held_max; /* bytes of all pieces */
+    int64_t until;         /* no write waits for longer: the server stops */
     bool pulled;           /* the handler has returned, and the connection takes what is written */
     bool closed, aborted, detached;
     bool gone; /* nothing will be taken any more */
@@ -97,6 +98,7 @@ int stream_new(struct http_request *req, const struct http_stream_options *optio
     s->min_rate = o->min_rate;
     s->conn = req->conn;
     s->last = &s->first;
+    s->until = CLOCK_FOREVER;
     s->held_max = MAX(o->stream_buffer, 2 * (size_t)PIECE_MIN);
     pthread_mutex_init(&s->writer, NULL);
     pthread_mutex_init(&s->lock, NULL);
@@ -279,7 +281,15 @@ static struct http_stream **streams_list(struct http_server *server)
     return list;
 }
 
-static void stream_stop(struct http_stream *s)
+static void stream_hurry(struct http_stream *s, int64_t until)
+{
+    pthread_mutex_lock(&s->lock);
+    s->until = until;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void stream_stop(struct http_stream *s, int64_t until)
 {
     bool tell;
 
@@ -290,29 +300,34 @@ static void stream_stop(struct http_stream *s)
         s->options.on_stop(s->options.user);
 }
 
-static void streams_each(struct http_server *server, void (*act)(struct http_stream *))
+static void streams_each(struct http_server *server, void (*act)(struct http_stream *, int64_t),
+                         int64_t until)
 {
     auto_free struct http_stream **list = streams_list(server);
 
     for (struct http_stream **s = list; s && *s; s++) {
-        act(*s);
+        act(*s, until);
         calls_release(*s);
     }
 }
 
-void streams_stop(struct http_server *server)
+void streams_stop(struct http_server *server, unsigned grace_ms)
 {
-    streams_each(server, stream_stop);
+    int64_t until = clock_deadline(grace_ms);
+
+    /* All of them first: what one is told may wait for a write to another. */
+    streams_each(server, stream_hurry, until);
+    streams_each(server, stream_stop, until);
 }
 
-static void stream_cut(struct http_stream *s)
+static void stream_cut(struct http_stream *s, int64_t until)
 {
     stream_gone(s, HTTP_GONE_STOP);
 }
 
 void streams_cut(struct http_server *server)
 {
-    streams_each(server, stream_cut);
+    streams_each(server, stream_cut, 0);
 }
 
 /* ---- the writers' side ---- */
@@ -374,14 +389,14 @@ static int write_locked(struct http_stream *s, const char *data, size_t len, str
 
         if (s->gone || s->closed || s->aborted)
             return error_set(reterr, ERR_CANCELLED, "the client has left");
-        if (clock_ms() >= deadline) {
+        if (clock_ms() >= MIN(deadline, s->until)) {
             /* Its thread may be waiting for room in the socket, which never comes. */
             if (!s->detached)
                 conn_cut(s->conn, HTTP_GONE_SLOW);
             s->gone = true;
             return error_set(reterr, ERR_TIMEOUT, "the client reads too slowly and was dropped");
         }
-        n = piece_put(s, data, len, deadline);
+        n = piece_put(s, data, len, MIN(deadline, s->until));
         s->aborted |= n < 0;
         if (n < 0)
             return error_no_memory(reterr);

@@ -17,6 +17,7 @@ static struct {
     atomic_int gone;            /* 1 + why */
     atomic_int gone_count, stop_count, done_count, closed;
     atomic_bool released; /* lets "/block" return */
+    pthread_t writer;     /* for whom on_stop_join() waits */
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void on_gone(void *user, enum http_gone why)
@@ -37,6 +38,14 @@ static void on_stop(void *user)
     http_stream_close(shared.stream);
 }
 
+static void on_stop_join(void *user)
+{
+    void *result;
+
+    pthread_join(shared.writer, &result);
+    atomic_fetch_add(&shared.stop_count, 1);
+}
+
 static void stream(struct http_request *req)
 {
     const char *type = http_query(req, "type");
@@ -45,7 +54,9 @@ static void stream(struct http_request *req)
         .content_type = type ? type : "text/event-stream",
         .on_gone = on_gone,
         .on_done = on_done,
-        .on_stop = http_query(req, "stop") ? on_stop : NULL,
+        .on_stop = http_query(req, "stop")   ? on_stop
+                   : http_query(req, "join") ? on_stop_join
+                                             : NULL,
     };
     struct http_stream *s;
 
@@ -525,6 +536,23 @@ TEST(a_stop_tells_streams_and_ends_the_rest)
     assert_str_has(waits->data, "done");
     assert_int_eq(http_stream_write(first, "x", 1, NULL), -ERR_CANCELLED);
     http_stream_unref(first);
+}
+
+/* Where what is told at the stop waits for a writer, and the client takes a little now and then. */
+TEST(a_stop_does_not_wait_for_a_slow_reader)
+{
+    struct served s = start((struct http_options){.stream_buffer = 64 << 10});
+    auto_raw struct raw *r = request(s.port, "/stream?type=application/octet-stream&join=1", 4096);
+    struct error err;
+    int64_t began;
+
+    assert_true(raw_wait(r, "\r\n\r\n", RAW_WAIT_MS));
+    assert_int_eq(pthread_create(&shared.writer, NULL, writer_main, shared.stream), 0);
+    usleep(100000);
+    began = clock_ms();
+    assert_ok(http_server_stop(s.server, 400, &err), err);
+    assert_true(clock_ms() - began < 2000);
+    assert_int_eq(atomic_load(&shared.stop_count), 1);
 }
 
 TEST(a_stop_does_not_wait_for_ever_for_a_handler)
