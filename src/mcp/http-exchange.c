@@ -19,6 +19,7 @@ struct exchange {
     struct mcp_channel channel; /* first */
     unsigned refs;
     struct mcp_peer *peer;
+    bool streams;     /* the client takes event streams */
     bool listens;     /* the stream of a GET */
     bool primes;      /* the client knows how to come back to a stream that was closed */
     pthread_t thread; /* the connection's */
@@ -160,6 +161,8 @@ static void exchange_send(struct mcp_channel *c, const struct mcp_outgoing *m)
     struct http_stream *stream;
     struct event_log *log;
 
+    if (!x->streams && !m->final)
+        return;
     pthread_mutex_lock(&x->lock);
     if (x->req && m->final) {
         response_keep(x, m);
@@ -204,7 +207,7 @@ static void exchange_end(struct mcp_channel *c)
     exchange_unref(x);
 }
 
-struct exchange *exchange_new(struct mcp_peer *p, struct http_request *req)
+struct exchange *exchange_new(struct mcp_peer *p, struct http_request *req, bool streams)
 {
     struct exchange *x = calloc(1, sizeof(*x));
     const char *version = http_header(req, "MCP-Protocol-Version");
@@ -219,6 +222,7 @@ struct exchange *exchange_new(struct mcp_peer *p, struct http_request *req)
     x->req = req;
     /* Those before take an event without data for a message. */
     x->primes = p->logs && version && str_eq(version, MCP_VERSION_LEGACY);
+    x->streams = streams;
     x->thread = pthread_self();
     pthread_mutex_init(&x->lock, NULL);
     pthread_condattr_init(&attr);
@@ -237,35 +241,35 @@ struct mcp_channel *exchange_channel(struct exchange *x)
 /* ---- the connection's thread ---- */
 
 /* Whether it is worth while to wait for the response as plain JSON; with the lock held. */
-static bool response_may_come(struct exchange *x, bool streams, int64_t deadline)
+static bool response_may_come(struct exchange *x, int64_t deadline)
 {
     if (x->status || !x->req)
         return false;
-    if (streams)
+    if (x->streams)
         return !x->wants_stream && clock_ms() < deadline;
     return clock_ms() < deadline || !http_is_gone(x->req);
 }
 
-static void response_wait(struct exchange *x, bool streams)
+static void response_wait(struct exchange *x)
 {
     int64_t deadline = clock_deadline(JSON_WAIT_MS);
 
-    while (response_may_come(x, streams, deadline)) {
-        int64_t next = streams ? deadline : clock_deadline(GONE_POLL_MS);
+    while (response_may_come(x, deadline)) {
+        int64_t next = x->streams ? deadline : clock_deadline(GONE_POLL_MS);
         struct timespec until = {.tv_sec = next / 1000, .tv_nsec = next % 1000 * 1000000};
 
         pthread_cond_timedwait(&x->changed, &x->lock, &until);
     }
 }
 
-void exchange_answer(struct exchange *x, bool streams)
+void exchange_answer(struct exchange *x)
 {
     struct http_request *req;
     struct error error;
 
     pthread_mutex_lock(&x->lock);
-    response_wait(x, streams);
-    if (x->req && !x->status && streams)
+    response_wait(x);
+    if (x->req && !x->status && x->streams)
         (void)!stream_open(x, NULL);
     req = TAKE_PTR(x->req);
     pthread_cond_broadcast(&x->changed);

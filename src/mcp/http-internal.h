@@ -71,13 +71,14 @@ DEFINE_CLEANUP(struct mcp_peer *, mcp_peer_unref)
 
 /*
  * The answer to one POST, or the stream of a GET. Plain JSON when the response is the first that is
- * sent, and comes soon; else an event stream. The caller's reference is that of the channel.
+ * sent, and comes soon; else an event stream. Where the client takes none (`streams`), what is not
+ * the response is dropped. The caller's reference is that of the channel.
  */
-struct exchange *exchange_new(struct mcp_peer *p, struct http_request *req);
+struct exchange *exchange_new(struct mcp_peer *p, struct http_request *req, bool streams);
 struct mcp_channel *exchange_channel(struct exchange *x);
 
-/* Waits until it is known how to answer, and does. `streams`: the client takes event streams. */
-void exchange_answer(struct exchange *x, bool streams);
+/* Waits until it is known how to answer, and does. */
+void exchange_answer(struct exchange *x);
 
 /* Opens the stream at once: that of a GET. */
 int exchange_listen(struct exchange *x, struct error *reterr) must_check;

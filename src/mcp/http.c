@@ -72,7 +72,7 @@ static bool message_is_modern(const struct http_request *req, const struct jsonr
 static void message_handle(struct http_request *req, struct mcp_peer *p,
                            const struct jsonrpc_message *m, bool streams)
 {
-    struct exchange *x = exchange_new(p, req);
+    struct exchange *x = exchange_new(p, req, streams);
     const struct buf *body = http_body(req);
 
     if (!x) {
@@ -82,7 +82,7 @@ static void message_handle(struct http_request *req, struct mcp_peer *p,
     mcp_client_receive(p->client, exchange_channel(x), body->data, body->len);
     mcp_session_check(p);
     if (m->kind == JSONRPC_REQUEST)
-        exchange_answer(x, streams);
+        exchange_answer(x);
     else
         accepted(req);
     mcp_channel_unref(exchange_channel(x));
@@ -103,6 +103,10 @@ static void modern_post(struct http_request *req, const struct jsonrpc_message *
     if (!streams && !mcp_accept_has(accept, "application/json")) {
         refuse(req, 406, m->id, JSONRPC_INVALID_REQUEST,
                "Accept has neither application/json nor text/event-stream");
+        return;
+    }
+    if (!streams && m->method && str_eq(m->method, "subscriptions/listen")) {
+        refuse(req, 406, m->id, JSONRPC_INVALID_REQUEST, "Accept has no text/event-stream");
         return;
     }
     if (mcp_headers_check(req, m, &error) < 0) {
@@ -138,7 +142,7 @@ static struct mcp_peer *session_of(struct http_request *req, yyjson_val *id)
 static void initialize_post(struct http_request *req, const struct jsonrpc_message *m)
 {
     auto_mcp_peer struct mcp_peer *p = mcp_peer_new(http_user(req), false);
-    struct exchange *x = p ? exchange_new(p, req) : NULL;
+    struct exchange *x = p ? exchange_new(p, req, true) : NULL;
     const struct buf *body = http_body(req);
     struct error error;
 
@@ -148,12 +152,12 @@ static void initialize_post(struct http_request *req, const struct jsonrpc_messa
     }
     mcp_client_receive(p->client, exchange_channel(x), body->data, body->len);
     if (!mcp_client_is_initialized(p->client)) {
-        exchange_answer(x, true);
+        exchange_answer(x);
     } else if (mcp_session_add(p, &error) < 0) {
         refuse(req, 503, m->id, TRANSPORT_ERROR, error.text);
     } else {
         http_header_add(req, "Mcp-Session-Id", p->id);
-        exchange_answer(x, true);
+        exchange_answer(x);
     }
     mcp_channel_unref(exchange_channel(x));
 }
@@ -252,7 +256,7 @@ static void on_get(struct http_request *req)
         resume(req, p, http_header(req, "Last-Event-ID"));
         return;
     }
-    x = exchange_new(p, req);
+    x = exchange_new(p, req, true);
     if (!x) {
         no_memory(req);
         return;

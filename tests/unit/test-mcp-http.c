@@ -411,11 +411,34 @@ TEST(modern_accepts_one_of_both_and_only_post)
                        M("2", "tools/call", "\"name\":\"test_tool_with_progress\","),
                        "Content-Type: application/json"),
                   200);
+    assert_int_eq(post(&e,
+                       JSON VERSION METHOD("subscriptions/listen") "Accept: application/json\r\n",
+                       M("3", "subscriptions/listen", "\"notifications\":{},"), "-32600"),
+                  406);
     get = ask(&e, "GET", VERSION "Accept: text/event-stream\r\n", "");
     assert_int_eq(answer(get), 405);
     assert_str_has(get->data, "Allow: POST\r\n");
     delete = ask(&e, "DELETE", VERSION, "");
     assert_int_eq(answer(delete), 405);
+}
+
+/* Progress would have to wait for a stream that never opens. */
+TEST(a_client_without_streams_waits_for_no_progress)
+{
+    auto_endpoint struct endpoint e = {};
+    int64_t began = clock_ms();
+
+    endpoint_start(&e);
+    assert_int_eq(post(&e,
+                       JSON VERSION METHOD("tools/call") "Mcp-Name: test_tool_with_progress\r\n"
+                                                         "Accept: application/json\r\n",
+                       "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
+                       "\"name\":\"test_tool_with_progress\",\"_meta\":{\"progressToken\":1,"
+                       "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                       "\"io.modelcontextprotocol/clientCapabilities\":{}}}}",
+                       "\"id\":1,\"result\""),
+                  200);
+    assert_true(clock_ms() - began < 5000);
 }
 
 /* How many requests are under way, of any client. */
