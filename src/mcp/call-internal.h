@@ -93,6 +93,7 @@ yyjson_mut_val *mcp_call_questions(struct mcp_call *call, yyjson_mut_doc *doc);
 
 /* Once a second: signs of life, tasks, what has expired. */
 void mcp_calls_tick(struct mcp_server *s);
+void mcp_calls_cancel(struct mcp_server *s);
 void mcp_calls_progress(struct mcp_server *s, const char *text);
 
 /* The members of a task (extension io.modelcontextprotocol/tasks). */

@@ -222,22 +222,41 @@ yyjson_mut_val *mcp_call_questions(struct mcp_call *call, yyjson_mut_doc *doc)
     return copy;
 }
 
+/* A question to a legacy client. */
+struct asked {
+    struct mcp_call *call;
+    unsigned round;
+};
+
+/* A late answer is not one to the question that was asked since. */
 static void on_answer(void *user, yyjson_val *result)
 {
-    mcp_call_answer(user, MCP_LINE, result);
-    mcp_call_unref(user);
+    struct asked *a = user;
+    bool is_newest;
+
+    pthread_mutex_lock(&a->call->server->lock);
+    is_newest = a->call->round == a->round;
+    pthread_mutex_unlock(&a->call->server->lock);
+    if (is_newest)
+        mcp_call_answer(a->call, MCP_LINE, result);
+    mcp_call_unref(a->call);
+    free(a);
 }
 
 static int ask_legacy(struct mcp_call *call, struct mcp_request *r)
 {
     auto_json_mut yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *question = yyjson_mut_obj_get(mcp_call_questions(call, doc), MCP_LINE);
-    struct mcp_asker asker = {on_answer, mcp_call_ref(call)};
+    struct asked *a = malloc(sizeof(*a));
 
+    if (!a)
+        return -1;
+    *a = (struct asked){mcp_call_ref(call), call->round}; /* which this thread alone changes */
     if (question && mcp_ask(r, "elicitation/create", doc, yyjson_mut_obj_get(question, "params"),
-                            &asker, NULL) == 0)
+                            &(struct mcp_asker){on_answer, a}, NULL) == 0)
         return 0;
     mcp_call_unref(call);
+    free(a);
     return -1;
 }
 
@@ -473,6 +492,8 @@ static int call_list(struct mcp_call *call, struct mcp_request *r, struct error 
     pthread_mutex_lock(&s->lock);
     if (s->stopping) {
         n = error_set(reterr, ERR_CANCELLED, "the server is stopping");
+    } else if (!r->client) {
+        n = error_set(reterr, ERR_CANCELLED, "the request was cancelled");
     } else if (s->call_count >= CALLS_MAX) {
         n = error_set(reterr, ERR_LIMIT, "limit_reached: %d calls run or wait to be asked for",
                       CALLS_MAX);
@@ -480,8 +501,7 @@ static int call_list(struct mcp_call *call, struct mcp_request *r, struct error 
         call->next = s->calls;
         s->calls = mcp_call_ref(call);
         s->call_count++;
-        if (r->client)
-            r->call = mcp_call_ref(call);
+        r->call = mcp_call_ref(call);
     }
     pthread_mutex_unlock(&s->lock);
     return n;
@@ -584,8 +604,8 @@ static void call_become_task(struct mcp_call *call, struct mcp_request *r)
     auto_mcp_request struct mcp_request *left = NULL;
 
     pthread_mutex_lock(&call->server->lock);
-    call->is_task = call->request == r;
-    if (call->is_task) {
+    if (call->request == r) {
+        call->is_task = true;
         left = call->request;
         call->request = NULL;
         call->expires_ms = CLOCK_FOREVER;
@@ -646,6 +666,23 @@ void mcp_calls_tick(struct mcp_server *s)
     for (size_t n = 0; (call = call_at(s, n)); n++) {
         call_tick(call);
         mcp_call_unref(call);
+    }
+}
+
+/* Without the lock: to stop a session that is being made takes its time, and whoever makes it may
+ * want the lock to tell how far it is. */
+void mcp_calls_cancel(struct mcp_server *s)
+{
+    struct mcp_call *list[CALLS_MAX];
+    size_t count = 0;
+
+    pthread_mutex_lock(&s->lock);
+    for (struct mcp_call *call = s->calls; call; call = call->next)
+        list[count++] = mcp_call_ref(call);
+    pthread_mutex_unlock(&s->lock);
+    for (size_t i = 0; i < count; i++) {
+        mcp_call_cancel(list[i]);
+        mcp_call_unref(list[i]);
     }
 }
 

@@ -74,8 +74,12 @@ static const struct mcp_method *method_find(const struct mcp_request *r)
 static bool message_is_modern(const struct mcp_client *c, const struct jsonrpc_message *m)
 {
     yyjson_val *meta = yyjson_obj_get(m->params, "_meta");
+    bool spoke_modern;
 
-    return c->era == MCP_MODERN || (c->spoke_modern && !str_eq(m->method, "initialize")) ||
+    pthread_mutex_lock(&c->server->lock);
+    spoke_modern = c->spoke_modern;
+    pthread_mutex_unlock(&c->server->lock);
+    return c->era == MCP_MODERN || (spoke_modern && !str_eq(m->method, "initialize")) ||
            str_eq(m->method, "server/discover") || str_eq(m->method, "subscriptions/listen") ||
            yyjson_obj_get(meta, "io.modelcontextprotocol/protocolVersion");
 }

@@ -108,8 +108,12 @@ static void answer_send(struct mcp_request *r, const struct buf *text, int http_
 static void fault_text(const struct mcp_request *r, const struct jsonrpc_fault *fault,
                        struct buf *text)
 {
+    struct jsonrpc_fault bare = {fault->code, fault->message, NULL};
+
     buf_clear(text);
-    if (jsonrpc_format_error(r->message.id, fault, text) < 0)
+    /* The data may repeat what the client sent, and that may be too long to be said again. */
+    if (jsonrpc_format_error(r->message.id, fault, text) < 0 &&
+        jsonrpc_format_error(r->message.id, &bare, text) < 0)
         buf_clear(text);
 }
 

@@ -145,18 +145,6 @@ int mcp_server_new(const struct mcp_server_options *options, struct mcp_server *
     return r;
 }
 
-static void calls_cancel(struct mcp_server *s)
-{
-    struct mcp_call *call;
-
-    pthread_mutex_lock(&s->lock);
-    for (call = s->calls; call; call = call->next) {
-        if (call->tool)
-            tool_call_cancel(call->tool);
-    }
-    pthread_mutex_unlock(&s->lock);
-}
-
 /* Whether all calls have ended. */
 static bool calls_wait(struct mcp_server *s, int64_t ms)
 {
@@ -196,7 +184,7 @@ bool mcp_server_stop(struct mcp_server *s)
         pthread_join(s->ticker, NULL);
     s->ticker_started = false;
     mcp_listen_end(s, NULL);
-    calls_cancel(s);
+    mcp_calls_cancel(s);
     if (calls_wait(s, ENDING_MS))
         return true;
     sessions_stop(s);

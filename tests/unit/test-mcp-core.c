@@ -382,3 +382,58 @@ TEST(case_57_a_legacy_client_may_cancel_what_it_is_asked_for)
     }
     assert_int_eq(p.client->question_count, 0);
 }
+
+/* The interpreter asks again after an interruption; what the user says to the first question then
+ * is no answer to the second. */
+TEST(case_57_a_late_answer_is_not_one_to_the_next_question)
+{
+    static const char *const answers[] = {"late", "right"};
+    auto_peer_client struct peer_client p = {};
+    struct session_info session;
+    struct peer_frame *exec;
+    struct peer *peer;
+    char text[400];
+
+    peer_client_start(&p, false);
+    peer = &p.world.engine.peers[0];
+    session = world_session(&p.world, "me");
+    say(&p,
+        "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
+        "\"2025-11-25\",\"capabilities\":{\"elicitation\":{}}}}");
+    snprintf(text, sizeof(text),
+             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+             "\"execute_code\",\"arguments\":{\"session_id\":\"%s\",\"code\":\"x\"}}}",
+             session.id);
+    say(&p, text);
+    exec = peer_take(peer, FRAME_EXEC);
+    for (unsigned i = 0; i < 2; i++) {
+        peer_send_text(peer, FRAME_INPUT_REQUEST, exec->stream,
+                       "{\"prompt\":\"?\",\"password\":false}");
+        assert_str_has(line(&p, i + 1), "elicitation/create");
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text),
+                 "{\"jsonrpc\":\"2.0\",\"id\":\"sa-%u\",\"result\":{\"action\":\"accept\","
+                 "\"content\":{\"line\":\"%s\"}}}",
+                 i + 1, answers[i]);
+        say(&p, text);
+    }
+    assert_str_has(peer_take(peer, FRAME_INPUT)->text, "right");
+    slow_call_end(&p, exec, "ok");
+}
+
+TEST(what_is_too_long_to_be_repeated_is_still_answered)
+{
+    auto_peer_client struct peer_client p = {};
+    auto_free char *text = malloc(3 * MIB);
+    int len = snprintf(text, 200,
+                       "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\","
+                       "\"params\":{\"uri\":\"");
+
+    peer_client_start(&p, false);
+    initialize(&p);
+    memset(text + len, 'x', 2 * MIB);
+    strcpy(text + len + 2 * MIB, "\"}}");
+    say(&p, text);
+    assert_str_has(line(&p, 1), "\"id\":1,\"error\":{\"code\":-32002");
+}
