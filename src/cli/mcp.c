@@ -46,6 +46,7 @@ struct door {
     struct mcp_server *server;
     int stop_fd;
     pthread_t signals;
+    bool over; /* the thread for signals is to end; atomic */
 };
 
 /* ---- whose sessions ---- */
@@ -112,7 +113,7 @@ static void signal_set_fill(sigset_t *ret)
     sigaddset(ret, SIGINT);
     sigaddset(ret, SIGTERM);
     sigaddset(ret, SIGHUP);
-    sigaddset(ret, SIGUSR1); /* ends the thread that waits for them */
+    sigaddset(ret, SIGUSR1); /* wakes the thread that waits for them */
 }
 
 static void *signal_main(void *arg)
@@ -123,8 +124,8 @@ static void *signal_main(void *arg)
     int sig;
 
     signal_set_fill(&set);
-    while (sigwait(&set, &sig) == 0 && sig != SIGUSR1) {
-        if (fd_write_full(d->stop_fd, &one, sizeof(one), NULL) < 0)
+    while (sigwait(&set, &sig) == 0 && !__atomic_load_n(&d->over, __ATOMIC_ACQUIRE)) {
+        if (sig != SIGUSR1 && fd_write_full(d->stop_fd, &one, sizeof(one), NULL) < 0)
             _exit(EXIT_HOST);
     }
     return NULL;
@@ -198,6 +199,7 @@ static int serve(struct door *d, const struct verb_args *args, int out, struct e
         return r;
     r = listen ? http_serve(d, listen, reterr)
                : mcp_stdio_run(d->server, STDIN_FILENO, out, d->stop_fd, reterr);
+    __atomic_store_n(&d->over, true, __ATOMIC_RELEASE);
     pthread_kill(d->signals, SIGUSR1);
     pthread_join(d->signals, NULL);
     if (!mcp_server_stop(d->server)) {

@@ -174,6 +174,8 @@ def test_signals_end_it_too(state):
         session = server.create()
         server.start_call("execute_code", {"session_id": session, "code": SLEEP})
         time.sleep(0.5)
+        server.process.send_signal(signal.SIGUSR1)  # which is for the server's own use
+        time.sleep(0.1)
         server.process.send_signal(number)
         server.wait(5)
         server.check()
