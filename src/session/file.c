@@ -10,41 +10,54 @@
 
 #include <errno.h>
 
-static int path_payload(struct buf *b, const char *path, struct error *reterr)
+int file_payload_begin(struct buf *payload, const char *path, struct error *reterr)
 {
+    buf_init(payload, 64 * KIB);
     if (!path[0])
         return error_set(reterr, ERR_INVALID, "the path is empty");
-    return fields_add_str(b, "path", path) < 0
+    return fields_add_str(payload, "path", path) < 0
                ? error_set(reterr, ERR_INVALID, "the path is too long")
                : 0;
 }
 
-int file_call_begin(struct session_manager *m, const struct session_path *at, struct session **ret,
-                    struct buf *payload, struct error *reterr)
+int file_call_begin(struct session_manager *m, const struct session_path *at, enum call_kind kind,
+                    struct session **ret, struct error *reterr)
 {
     struct session *s = session_find(m, at->id, at->owner, reterr);
     int r;
 
-    buf_init(payload, 64 * KIB);
     if (!s)
         return -ERR_NOT_FOUND;
-    r = session_call_begin(s, reterr);
-    if (r < 0) {
+    r = session_call_begin(s, kind, reterr);
+    if (r < 0)
         session_unref(s);
-        return r;
-    }
-    *ret = s;
-    return path_payload(payload, at->path, reterr);
+    else
+        *ret = s;
+    return r;
 }
 
-void file_call_end(struct session *s)
+void file_call_end(struct session *s, enum call_kind kind)
 {
-    session_call_end(s);
+    session_call_end(s, kind);
     session_unref(s);
 }
 
-DEFINE_CLEANUP(struct session *, file_call_end)
-#define auto_call __attribute__((cleanup(file_call_end_cleanup)))
+/* Of the calls below: one question and its answer. */
+static int ask_begin(struct session_manager *m, const struct session_path *at, struct session **ret,
+                     struct buf *payload, struct error *reterr)
+{
+    int r = file_payload_begin(payload, at->path, reterr);
+
+    return r < 0 ? r : file_call_begin(m, at, CALL_ASK, ret, reterr);
+}
+
+static void ask_end(struct session *s)
+{
+    file_call_end(s, CALL_ASK);
+}
+
+DEFINE_CLEANUP(struct session *, ask_end)
+#define auto_call __attribute__((cleanup(ask_end_cleanup)))
 
 int file_explain(const struct session *s, struct error *reterr)
 {
@@ -53,9 +66,8 @@ int file_explain(const struct session *s, struct error *reterr)
     if (!reterr || reterr->code != ERR_DISK)
         return reterr ? -(int)reterr->code : -ERR_SYSTEM;
     why = *reterr;
-    error_set(reterr, ERR_DISK,
-              "%.280s (CONTAINER_TMPFS_SIZE gives each file system %llu MiB)", why.text,
-              (unsigned long long)(s->tmpfs_bytes / MIB));
+    error_set(reterr, ERR_DISK, "%.280s (CONTAINER_TMPFS_SIZE gives each file system %llu MiB)",
+              why.text, (unsigned long long)(s->tmpfs_bytes / MIB));
     reterr->sys = why.sys;
     return -ERR_DISK;
 }
@@ -127,7 +139,7 @@ int session_file_read(struct session_manager *m, const struct session_path *at, 
     auto_buf struct buf payload;
     int r;
 
-    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = ask_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     r = simple_call(s, FRAME_FILE_READ, &payload, read_frame, &reader, reterr);
     if (reader.full)
@@ -166,7 +178,7 @@ int session_file_write(struct session_manager *m, const struct session_path *at,
     auto_buf struct buf payload;
     int r;
 
-    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = ask_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     if (fields_add_int(&payload, "size", (int64_t)len) < 0 ||
         fields_add_int(&payload, "mkdirs", 1) < 0)
@@ -198,7 +210,7 @@ int session_file_stat(struct session_manager *m, const struct session_path *at,
     int r;
 
     *ret = (struct session_file_info){.type = 'o'};
-    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = ask_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     return simple_call(s, FRAME_FILE_STAT, &payload, stat_frame, ret, reterr);
 }
@@ -232,7 +244,7 @@ int session_file_list(struct session_manager *m, const struct session_path *at,
     auto_buf struct buf payload;
     int r;
 
-    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = ask_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     return simple_call(s, FRAME_FILE_LIST, &payload, list_frame, &lister, reterr);
 }
@@ -244,7 +256,7 @@ int session_file_remove(struct session_manager *m, const struct session_path *at
     auto_buf struct buf payload;
     int r;
 
-    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = ask_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     if (fields_add_int(&payload, "recursive", recursive) < 0)
         return error_no_memory(reterr);
@@ -261,7 +273,7 @@ static int changing_call(struct session_manager *m, const struct session_path *a
     auto_buf struct buf payload;
     int r;
 
-    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = ask_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     if (field[0] && fields_add_str(&payload, field[0], field[1]) < 0)
         return error_set(reterr, ERR_INVALID, "the path is too long");
@@ -297,7 +309,7 @@ int session_file_look(struct session_manager *m, const struct session_path *at,
     struct error why;
     int r;
 
-    if ((r = file_call_begin(m, at, &s, &payload, reterr)) < 0)
+    if ((r = ask_begin(m, at, &s, &payload, reterr)) < 0)
         return r;
     if (fields_add_int(&payload, "length", 0) < 0)
         return error_no_memory(reterr);

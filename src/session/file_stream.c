@@ -48,10 +48,11 @@ static void stream_lost(struct control_sink *sink, const struct error *why)
     pthread_mutex_unlock(&s->lock);
 }
 
-void file_stream_init(struct file_stream *s)
+void file_stream_init(struct file_stream *s, enum call_kind kind)
 {
     pthread_condattr_t attr;
 
+    s->kind = kind;
     s->sink = (struct control_sink){.frame = stream_frame, .lost = stream_lost};
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_init(&attr);
@@ -63,7 +64,9 @@ void file_stream_init(struct file_stream *s)
 int file_stream_begin(struct file_stream *s, struct session_manager *m,
                       const struct session_path *at, struct buf *payload, struct error *reterr)
 {
-    return file_call_begin(m, at, &s->session, payload, reterr);
+    int r = file_payload_begin(payload, at->path, reterr);
+
+    return r < 0 ? r : file_call_begin(m, at, s->kind, &s->session, reterr);
 }
 
 int file_stream_start(struct file_stream *s, uint8_t type, const struct buf *payload,
@@ -113,7 +116,7 @@ void file_stream_done(struct file_stream *s, bool wait)
     if (s->attached)
         stream_stop(s, wait);
     if (s->session)
-        file_call_end(s->session);
+        file_call_end(s->session, s->kind);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
 }

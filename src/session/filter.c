@@ -103,10 +103,10 @@ int session_filter(struct session_manager *m, const struct session_filter *f, st
 
     if (!s)
         return -ERR_NOT_FOUND;
-    r = session_call_begin(s, reterr);
+    r = session_call_begin(s, CALL_PROCESS, reterr);
     if (r == 0) {
         r = filter_run(s, &x, reterr);
-        session_call_end(s);
+        session_call_end(s, CALL_PROCESS);
     }
     session_unref(s);
     return r;

@@ -92,7 +92,7 @@ int session_reader_open(struct session_manager *m, const struct session_path *at
 
     if (!r)
         return error_no_memory(reterr);
-    file_stream_init(&r->stream);
+    file_stream_init(&r->stream, CALL_READ);
     r->stream.frame = reader_frame;
     r->stream.sink.holds_credit = true;
     buf_init(&r->in, FRAME_WINDOW + FRAME_BULK_MAX);

@@ -43,6 +43,13 @@ struct run {
     char message[400];
 };
 
+/*
+ * Calls that go on in a session. Of those that have an operation open in its init only so many do
+ * at once as init takes, and the others wait. Who reads may begin to write, and who writes to ask,
+ * but never the other way round: so nobody waits for one that waits for him.
+ */
+enum call_kind { CALL_PROCESS, CALL_READ, CALL_WRITE, CALL_ASK, CALL_KINDS };
+
 /* A path that may be downloaded and imported elsewhere. */
 struct session_export {
     char *path; /* normal */
@@ -70,7 +77,9 @@ struct session {
     enum session_status status;
     int64_t last_activity_ms;
     struct run *current;
-    unsigned calls; /* file operations that are going on */
+    unsigned calls; /* that are going on, and of each kind */
+    unsigned calls_of[CALL_KINDS];
+    pthread_cond_t call_over; /* or the session is */
     struct run *queue_head, *queue_tail;
     size_t queued;
     bool close_when_idle; /* its life time is over */
@@ -110,8 +119,8 @@ int session_set_running(struct session *s, struct error *reterr) must_check;
 void session_set_current(struct session *s, struct run *r);
 
 /* A call other than a run: while it goes on, the session is not collected. */
-int session_call_begin(struct session *s, struct error *reterr) must_check;
-void session_call_end(struct session *s);
+int session_call_begin(struct session *s, enum call_kind kind, struct error *reterr) must_check;
+void session_call_end(struct session *s, enum call_kind kind);
 
 /* A run is over: starts the next one, or marks the session dead. Called by run.c, on the reader
  * thread. */

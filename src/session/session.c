@@ -10,13 +10,20 @@
 #include "base/str.h"
 #include "session/session-internal.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 
 enum {
     CODE_MAX = 16 * 1024 * 1024,
     QUEUE_MAX = 64,       /* runs that wait in one session */
     DEATH_WAIT_MS = 1000, /* for the keeper's word on why a connection was lost */
+    CALL_WAIT_MS = 30000, /* for a place among the calls */
 };
+
+/* Init keeps 32 operations open. */
+static const unsigned call_places[CALL_KINDS] = {
+    [CALL_PROCESS] = UINT_MAX, [CALL_READ] = 16, [CALL_WRITE] = 8, [CALL_ASK] = 8};
 
 static const char *const session_status_names[] = {
     [SESSION_STARTING] = "starting",
@@ -31,11 +38,26 @@ const char *session_status_name(enum session_status status)
 
 /* ---- life ---- */
 
+static void locks_init(struct session *s)
+{
+    pthread_mutexattr_t recursive;
+    pthread_condattr_t monotonic;
+
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&s->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    pthread_mutex_init(&s->close_lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->call_over, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
 struct session *session_new(struct session_manager *m, const char *owner, struct error *reterr)
 {
     struct session *s = calloc(1, sizeof(*s));
     char *name = strdup(owner ? owner : "");
-    pthread_mutexattr_t recursive;
 
     if (!s || !name || id_new(s->id, NULL) < 0) {
         free(s);
@@ -48,11 +70,7 @@ struct session *session_new(struct session_manager *m, const char *owner, struct
     s->manager = m;
     s->created_ms = s->last_activity_ms = clock_ms();
     s->created_wall_ms = clock_wall_ms();
-    pthread_mutexattr_init(&recursive);
-    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&s->lock, &recursive);
-    pthread_mutex_init(&s->close_lock, NULL);
-    pthread_mutexattr_destroy(&recursive);
+    locks_init(s);
     return s;
 }
 
@@ -72,6 +90,7 @@ void session_unref(struct session *s)
     free(s->exports);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->close_lock);
+    pthread_cond_destroy(&s->call_over);
     free(s->adopted);
     free(s->env_fields);
     free(s->dependencies);
@@ -112,6 +131,7 @@ static void status_set(struct session *s, enum session_status status, const char
     if (str_copy(s->death, sizeof(s->death), cause) < 0)
         s->death[0] = 0;
     __atomic_store_n(&s->status, status, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&s->call_over);
 }
 
 static void activity_set(struct session *s)
@@ -193,27 +213,45 @@ int session_set_running(struct session *s, struct error *reterr)
     return r;
 }
 
-int session_call_begin(struct session *s, struct error *reterr)
+/* Waits until a call of this kind may begin. Under the lock, which must be held once only. */
+static int call_place_await(struct session *s, enum call_kind kind, struct error *reterr)
+{
+    int64_t deadline = clock_deadline(CALL_WAIT_MS);
+    struct timespec until = {.tv_sec = deadline / 1000, .tv_nsec = deadline % 1000 * 1000000};
+    int r;
+
+    while ((r = call_check(s, reterr)) == 0 && s->calls_of[kind] >= call_places[kind]) {
+        if (pthread_cond_timedwait(&s->call_over, &s->lock, &until) == ETIMEDOUT)
+            return error_set(reterr, ERR_BUSY, "session %s: %u files are open already", s->id,
+                             call_places[kind]);
+    }
+    return r;
+}
+
+int session_call_begin(struct session *s, enum call_kind kind, struct error *reterr)
 {
     int r;
 
     pthread_mutex_lock(&s->lock);
-    r = call_check(s, reterr);
+    r = call_place_await(s, kind, reterr);
     if (r == 0) {
         activity_set(s);
         __atomic_add_fetch(&s->calls, 1, __ATOMIC_RELAXED);
+        s->calls_of[kind]++;
     }
     pthread_mutex_unlock(&s->lock);
     return r;
 }
 
-void session_call_end(struct session *s)
+void session_call_end(struct session *s, enum call_kind kind)
 {
     bool wake;
 
     pthread_mutex_lock(&s->lock);
     activity_set(s);
     __atomic_sub_fetch(&s->calls, 1, __ATOMIC_RELAXED);
+    s->calls_of[kind]--;
+    pthread_cond_broadcast(&s->call_over);
     wake = s->close_when_idle;
     pthread_mutex_unlock(&s->lock);
     if (wake)

@@ -32,12 +32,13 @@ int place_join(const char *dir, const char *name, char ret[TREE_PATH_MAX],
 /* ---- file.c: calls ---- */
 
 /*
- * The start of every file call: a live session, referenced and held from being collected until
- * file_call_end(), and a payload that names the path.
+ * The start of every file call: a payload that names the path, and a live session, referenced and
+ * held from being collected until file_call_end().
  */
-int file_call_begin(struct session_manager *m, const struct session_path *at, struct session **ret,
-                    struct buf *payload, struct error *reterr) must_check;
-void file_call_end(struct session *s);
+int file_payload_begin(struct buf *payload, const char *path, struct error *reterr) must_check;
+int file_call_begin(struct session_manager *m, const struct session_path *at, enum call_kind kind,
+                    struct session **ret, struct error *reterr) must_check;
+void file_call_end(struct session *s, enum call_kind kind);
 
 /* `ret_strings` owns the name and the target that `ret_name` and `ret` point to; may be NULL. */
 struct file_strings {
@@ -65,6 +66,7 @@ int session_file_link(struct session_manager *m, const struct session_path *at, 
 struct file_stream {
     struct control_sink sink; /* first */
     struct session *session;  /* held by a call; NULL before the start */
+    enum call_kind kind;
     void (*frame)(struct file_stream *s, const struct frame *f); /* under the lock, must not wait */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -73,7 +75,7 @@ struct file_stream {
     struct error why;
 };
 
-void file_stream_init(struct file_stream *s);
+void file_stream_init(struct file_stream *s, enum call_kind kind);
 /* Begins a call; further fields go into the payload before the start. */
 int file_stream_begin(struct file_stream *s, struct session_manager *m,
                       const struct session_path *at, struct buf *payload,

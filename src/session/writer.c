@@ -34,7 +34,7 @@ int session_writer_open(struct session_manager *m, const struct session_path *at
 
     if (!w)
         return error_no_memory(reterr);
-    file_stream_init(&w->stream);
+    file_stream_init(&w->stream, CALL_WRITE);
     r = writer_start(w, m, at, size, mode & 0111 ? "755" : "644", reterr);
     if (r < 0)
         return r;

@@ -290,6 +290,48 @@ def test_a_slow_reader_holds_nobody_up(make):
     assert pieces == 40 and slowest < 2
 
 
+def test_more_transfers_than_places_wait_for_each_other(make, tmp_path):
+    """Init keeps a number of files open; what is above it waits, and nobody is refused for it."""
+    session = make(network="none")
+    session.terminal("truncate -s 6M big; mkdir tree; touch tree/a tree/b")
+    session.export("/workspace")
+    (tmp_path / "in").mkdir()
+    for i in range(20):
+        (tmp_path / "in" / str(i)).write_bytes(bytes(1000))
+    go_on, sizes, failures = threading.Event(), [], []
+
+    def work(call):
+        try:
+            call()
+        except sa_module.Error as error:
+            failures.append(str(error))
+
+    def download():
+        pieces = []
+        session.download("big", into=lambda piece: (pieces.append(len(piece)), go_on.wait())[0])
+        sizes.append(sum(pieces))
+
+    def load(i):
+        session.load(str(tmp_path / "in"), f"in{i % 2}")
+
+    def begin(calls):
+        threads = [threading.Thread(target=work, args=(call,)) for call in calls]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    slow = begin([download] * 40)
+    time.sleep(0.5)  # those that have a place are in the middle now
+    for thread in begin([lambda i=i: load(i) for i in range(40)]):
+        thread.join(60)
+    names, stages = session.files("in0"), left_over(session)
+    go_on.set()
+    for thread in slow:
+        thread.join(60)
+    assert len(names) == 20 and stages == []
+    assert not failures and sizes == [6 * MIB] * 40, failures[:3]
+
+
 # ---- out ----
 
 
