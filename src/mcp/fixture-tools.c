@@ -46,8 +46,7 @@ static void progress_send(struct mcp_request *r, const void *arg)
 
 static void reconnection_want(struct mcp_request *r, const void *arg)
 {
-    if (r->channel->pause)
-        r->channel->pause(r->channel);
+    mcp_request_pause(r);
     pause_ms(2 * STEP_MS);
 }
 

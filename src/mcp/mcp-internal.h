@@ -56,9 +56,9 @@ struct mcp_server {
 struct mcp_request {
     unsigned refs;
     struct mcp_server *server;
-    struct mcp_client *client; /* NULL once it is gone; guarded by the server's lock */
-    struct mcp_channel *channel;
-    struct mcp_request *next; /* of the client's; guarded by the server's lock */
+    struct mcp_client *client;   /* NULL once it is gone; guarded by the server's lock */
+    struct mcp_channel *channel; /* until it is answered */
+    struct mcp_request *next;    /* of the client's; guarded by the server's lock */
     enum mcp_era era;
     yyjson_doc *doc; /* the message */
     struct jsonrpc_message message;
@@ -123,6 +123,9 @@ const char *mcp_request_param(const struct mcp_request *r, const char *name, str
 
 /* A message of ours that belongs to it, as it is. */
 void mcp_request_send(struct mcp_request *r, const char *json, size_t len);
+
+/* Sends its client away until it asks again, where the transport can. */
+void mcp_request_pause(struct mcp_request *r);
 
 /* Whether nobody waits for its answer any more. */
 bool mcp_request_is_over(struct mcp_request *r);

@@ -54,11 +54,13 @@ void mcp_request_unref(struct mcp_request *r)
 
 /* ---- the end ---- */
 
-/* Takes it from its client's list; drops the list's reference. */
+/* Takes it from its client's list; drops the list's reference. Nothing is sent for it any more, and
+ * whoever still needs what it asked for does not keep the client's connection. */
 static void request_unlist(struct mcp_request *r)
 {
     struct mcp_server *s = r->server;
     struct mcp_question *questions = NULL;
+    struct mcp_channel *channel = NULL;
     struct mcp_call *call;
     bool found = false;
 
@@ -69,6 +71,7 @@ static void request_unlist(struct mcp_request *r)
             *p = r->next;
             r->client->request_count--;
             questions = mcp_ask_detach(r);
+            channel = TAKE_PTR(r->channel);
             r->client = NULL;
         } else {
             p = &(*p)->next;
@@ -78,6 +81,7 @@ static void request_unlist(struct mcp_request *r)
     r->call = NULL;
     pthread_mutex_unlock(&s->lock);
     mcp_ask_forget(questions);
+    mcp_channel_unref(channel);
     mcp_call_unref(call);
     if (found)
         mcp_request_unref(r);
@@ -197,6 +201,14 @@ void mcp_request_send(struct mcp_request *r, const char *json, size_t len)
     pthread_mutex_lock(&r->lock);
     if (!r->answered)
         r->channel->send(r->channel, &(struct mcp_outgoing){.json = json, .len = len});
+    pthread_mutex_unlock(&r->lock);
+}
+
+void mcp_request_pause(struct mcp_request *r)
+{
+    pthread_mutex_lock(&r->lock);
+    if (!r->answered && r->channel->pause)
+        r->channel->pause(r->channel);
     pthread_mutex_unlock(&r->lock);
 }
 

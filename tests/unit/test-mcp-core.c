@@ -282,6 +282,17 @@ TEST(a_client_may_leave_while_its_calls_run)
     assert_int_eq(p.record->count, 2);
 }
 
+/* Within some time. */
+static bool channel_refs_are(struct peer_client *p, unsigned want)
+{
+    for (int i = 0; i < WAIT_MS; i++) {
+        if (__atomic_load_n(&p->record->channel.refs, __ATOMIC_ACQUIRE) == want)
+            return true;
+        usleep(1000);
+    }
+    return false;
+}
+
 TEST(case_57_a_modern_client_answers_what_a_cell_reads)
 {
     auto_peer_client struct peer_client p = {};
@@ -289,8 +300,10 @@ TEST(case_57_a_modern_client_answers_what_a_cell_reads)
     struct peer_frame *exec, *input;
     const char *state;
     char text[1000];
+    unsigned refs;
 
     peer_client_start(&p, false);
+    refs = p.record->channel.refs;
     session = world_session(&p.world, "me");
 #define ASK(id, more) \
     "{\"jsonrpc\":\"2.0\",\"id\":" id \
@@ -308,6 +321,7 @@ TEST(case_57_a_modern_client_answers_what_a_cell_reads)
     assert_str_has(line(&p, 0), "\"message\":\"name? \"");
     state = strstr(line(&p, 0), "\"requestState\":\"");
     assert_not_null(state);
+    assert_true(channel_refs_are(&p, refs)); /* the connection is not kept for what may come */
     state += strlen("\"requestState\":\"");
     snprintf(text, sizeof(text),
              ASK("2",
