@@ -109,6 +109,16 @@ int mcp_fault_code(const struct error *error);
 /* The inputSchema of a tool that is offered; NULL for another name (tools.c). */
 const char *mcp_tool_schema(const struct mcp_server *s, const char *name);
 
+/* ---- threads (server.c) ---- */
+
+enum { MCP_THREADS_MAX = 64 };
+
+/* Runs `main` on a thread that the server waits for at its end. ERR_LIMIT when there are too many.
+ */
+typedef void mcp_thread_fn(void *user);
+int mcp_thread_start(struct mcp_server *s, mcp_thread_fn *main, void *user,
+                     struct error *reterr) must_check;
+
 /* ---- sessions that end (sessions.c) ---- */
 
 /* Once a second, by one thread: drops what is kept of those that died, and tells who listens. */

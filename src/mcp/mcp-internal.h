@@ -191,13 +191,3 @@ void mcp_notify(struct mcp_server *s, enum mcp_change what, const char *uri);
 
 /* Answers the listening requests of a client, or of all: the server ends. */
 void mcp_listen_end(struct mcp_server *s, struct mcp_client *c);
-
-/* ---- threads (server.c) ---- */
-
-enum { MCP_THREADS_MAX = 64 };
-
-/* Runs `main` on a thread that the server waits for at its end. ERR_LIMIT when there are too many.
- */
-typedef void mcp_thread_fn(void *user);
-int mcp_thread_start(struct mcp_server *s, mcp_thread_fn *main, void *user,
-                     struct error *reterr) must_check;

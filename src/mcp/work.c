@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Work for a request that takes its time and is no call of a tool. */
-#include "mcp/mcp-internal.h"
+#include "mcp/call-internal.h"
 
 struct work {
     struct mcp_request *request;
