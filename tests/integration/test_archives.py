@@ -10,7 +10,6 @@ import hashlib
 import io
 import os
 import re
-import resource
 import struct
 import subprocess
 import tarfile
@@ -22,8 +21,17 @@ from pathlib import Path
 import badarchives
 import pytest
 import sa as sa_module
-from badarchives import (gnu_long, octal, pax, tar, tar_entry, zip64_end, zip_entry, zip_extra,
-                         zip_file)
+from badarchives import (
+    gnu_long,
+    octal,
+    pax,
+    tar,
+    tar_entry,
+    zip64_end,
+    zip_entry,
+    zip_extra,
+    zip_file,
+)
 
 BUILD = sa_module.BUILD
 PROBE = BUILD / "tests/lib/archive-probe"
@@ -121,9 +129,13 @@ def test_case_50_a_million_entries_are_refused_early(file):
     stream = zlib.compressobj(1, zlib.DEFLATED, 31)
     packed = b"".join(stream.compress(folders) for _ in range(1000)) + stream.flush()
     begin = time.monotonic()
-    assert "more than 100000 entries" in refusal(file(packed))
+    with subprocess.Popen([PROBE, "extract", file(packed)], stderr=subprocess.PIPE,
+                          env=ENVIRONMENT) as process:
+        reason = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 1 and b"more than 100000 entries" in reason
     assert time.monotonic() - begin < 10
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert usage.ru_maxrss < 256 * 1024, "kilobytes"
 
 
