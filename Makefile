@@ -70,7 +70,12 @@ man: all
 dist: build/build.ninja
 	meson dist -C build --no-tests --allow-dirty
 
+# A PREFIX that is given here counts, also when the tree was configured with another.
 install: all
+ifneq ($(origin PREFIX),file)
+	meson configure -Dprefix=$(PREFIX) build
+	ninja -C build
+endif
 	meson install -C build --no-rebuild
 
 clean:

@@ -29,7 +29,7 @@
 static const struct option_entry mcp_options_table[] = {
     {"http", 0, "HOST:PORT", "serve streamable HTTP at /mcp of this loopback address; port 0: any"},
     {"keep-sessions", 0, NULL,
-     "leave the sessions to their lease at the end; the next start has them"},
+     "leave the sessions at the end; a start within SESSION_IDLE_TTL_SECONDS has them again"},
     {"no-build", 0, NULL, "a missing image is an error"},
     {"allow-degraded", 0, NULL, "start where this host lacks a protection"},
     {"print-config", 0, "CLIENT", "print what to paste: claude, claude-code, cursor or vscode"},
@@ -260,7 +260,7 @@ static int mcp_main(const struct verb_args *args)
     int r, out;
 
     if (client)
-        return mcp_config_print(client);
+        return mcp_config_print(client, args);
     out = stdout_take(&error);
     r = out < 0 ? out : door_open(&d, args, &error);
     if (r == 0)
@@ -278,7 +278,7 @@ const struct verb_entry verb_mcp = {
             "what to\n"
             "paste into the client's settings. It needs no database, no model key and no other "
             "server.\n"
-            "The sessions end with it.",
+            "The sessions end with it, but with --keep-sessions.",
     .options = mcp_options_table,
     .run = mcp_main,
 };

@@ -2,5 +2,7 @@
 /* What a person pastes into the settings of a client of `sandbox-agent mcp`. */
 #pragma once
 
-/* Prints it for one client; returns the exit status. */
-int mcp_config_print(const char *client);
+#include "cli/verb.h"
+
+/* Prints it for one client, with the verb's other options; returns the exit status. */
+int mcp_config_print(const char *client, const struct verb_args *args);

@@ -33,7 +33,8 @@ static void option_print(FILE *f, const struct option_entry *o)
 
 static void verb_print(FILE *f, const struct verb_entry *v)
 {
-    fprintf(f, "usage: sandbox-agent %s [OPTIONS] %s\n\n%s.\n", v->name, v->words, v->summary);
+    fprintf(f, "usage: sandbox-agent %s [OPTIONS]%s%s\n\n%s.\n", v->name, v->words[0] ? " " : "",
+            v->words, v->summary);
     if (v->help)
         fprintf(f, "\n%s\n", v->help);
     fputs("\noptions:\n", f);

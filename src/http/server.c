@@ -701,9 +701,7 @@ static int server_listen(struct http_server *server, struct error *reterr)
     addr_format(&addr, text);
     if (addr_classify(&addr) != ADDR_LOOPBACK && !server->options.allow_remote)
         return error_set(reterr, ERR_DENIED,
-                         "'%s' can be reached from other machines; listen on 127.0.0.1, or allow "
-                         "remote clients explicitly",
-                         text);
+                         "'%s' can be reached from other machines; listen on 127.0.0.1", text);
     server->listen_fd = socket_listen(&addr, server->port, reterr);
     if (server->listen_fd < 0)
         return server->listen_fd;

@@ -4,6 +4,7 @@
 import base64
 import json
 import os
+import shlex
 import subprocess
 
 import conformance
@@ -162,3 +163,23 @@ def test_printed_configuration_is_used_as_it_is(inspector, tmp_path, client):
     path.write_text(printed.stdout)
     done = inspector("--config", path, "--server", name, "--method", "tools/list")
     assert {tool["name"] for tool in result_of(done)["tools"]} == TOOLS
+
+
+def test_printed_configuration_has_the_other_options(tmp_path):
+    settings = tmp_path / "it's.env"
+    settings.write_text("")
+    words = ["--keep-sessions", "--env-file", os.path.relpath(settings, tmp_path)]
+
+    def printed(client, *options):
+        return subprocess.run([mcpstdio.AGENT, "mcp", "--print-config", client, *options],
+                              capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    entry = json.loads(printed("vscode", *words).stdout)["servers"]["sandbox-agent"]
+    assert entry["type"] == "stdio"
+    assert entry["args"] == ["mcp", "--keep-sessions", "--env-file", str(settings)]
+    assert shlex.split(printed("claude-code", *words).stdout)[8:] == entry["args"]
+    entry = json.loads(printed("vscode", "--http", "127.0.0.1:8900").stdout)["servers"]
+    assert entry == {"sandbox-agent": {"type": "http", "url": "http://127.0.0.1:8900/mcp"}}
+    assert printed("claude", "--http", "127.0.0.1:8900").returncode == 2
+    assert printed("claude", "--env-file", "missing").returncode == 2
+    assert printed("emacs").returncode == 2
