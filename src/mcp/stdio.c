@@ -23,7 +23,7 @@ enum { READ_BYTES = 64 * 1024, POLL_MS = 200 };
 struct stdio {
     struct mcp_channel channel; /* first */
     pthread_mutex_t lock;
-    int in, out;
+    int in, out, stop_fd;
     bool closing; /* read without the lock: what cannot be written at once is dropped */
     bool broken;  /* the client reads no more, or got half a line */
 };
@@ -31,19 +31,21 @@ struct stdio {
 /* ---- out ---- */
 
 /*
- * Waits until the output takes something. Not for a client that has closed the input, and so has
- * left, or when we are leaving: then it has a moment.
+ * Waits until the output takes something. Not for a client that has closed the input, or its half
+ * of a socket, and so has left, or when we are leaving: then it has a moment.
  */
 static bool output_wait(struct stdio *io)
 {
-    struct pollfd p[2] = {{.fd = io->out, .events = POLLOUT}, {.fd = io->in}};
+    struct pollfd p[] = {{.fd = io->out, .events = POLLOUT},
+                         {.fd = io->in, .events = POLLRDHUP},
+                         {.fd = io->stop_fd, .events = POLLIN}};
 
     for (;;) {
         int n = poll(p, ARRAY_LEN(p), POLL_MS);
 
         if (n > 0 && p[0].revents)
             return true;
-        if ((n > 0 && p[1].revents) || (n == 0 && __atomic_load_n(&io->closing, __ATOMIC_RELAXED)))
+        if (n > 0 || (n == 0 && __atomic_load_n(&io->closing, __ATOMIC_RELAXED)))
             return poll(p, 1, POLL_MS) > 0;
         if (n < 0 && errno != EINTR)
             return false;
@@ -181,6 +183,7 @@ int mcp_stdio_run(struct mcp_server *s, int in, int out, int stop_fd, struct err
     io->channel = (struct mcp_channel){.send = stdio_send, .free = stdio_free, .refs = 1};
     io->in = in;
     io->out = out;
+    io->stop_fd = stop_fd;
     pthread_mutex_init(&io->lock, NULL);
     client = mcp_client_new(s, &io->channel);
     r = client ? input_read(in, stop_fd, client, io, reterr) : error_no_memory(reterr);

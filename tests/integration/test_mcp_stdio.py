@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -290,16 +291,18 @@ def test_api_29_the_end_inside_of_a_line(start, era, rest):
     end(server)
 
 
-@pytest.mark.parametrize("deaf", [False, True])
-def test_api_29_nobody_reads(state, deaf):
+@pytest.mark.parametrize("how", ["leaves", "closes", "half-closes", "signals"])
+def test_api_29_nobody_reads(state, how):
     """A client that closed its end of stdout is gone; one that only stopped reading keeps no end
-    of input from being the end."""
+    of input from being the end, nor a signal."""
     read_end, write_end = os.pipe()
+    ours, theirs = socket.socketpair()
     process = subprocess.Popen(
-        [mcpstdio.AGENT, "mcp"], stdin=subprocess.PIPE, stdout=write_end,
-        stderr=subprocess.DEVNULL, bufsize=0, env=mcpstdio.environment(state))
+        [mcpstdio.AGENT, "mcp"], stdin=theirs, stdout=write_end,
+        stderr=subprocess.DEVNULL, env=mcpstdio.environment(state))
+    theirs.close()
     os.close(write_end)
-    if not deaf:
+    if how == "leaves":
         os.close(read_end)
     try:
         for number in range(40):
@@ -307,19 +310,25 @@ def test_api_29_nobody_reads(state, deaf):
                 "_meta": {f"{mcpstdio.META}protocolVersion": mcpstdio.MODERN,
                           f"{mcpstdio.META}clientCapabilities": {}}}}
             try:
-                process.stdin.write(json.dumps(line).encode() + b"\n")
-            except BrokenPipeError:
+                ours.sendall(json.dumps(line).encode() + b"\n")
+            except (BrokenPipeError, ConnectionResetError):
                 break
             time.sleep(0.01)
         begin = time.monotonic()
-        process.stdin.close()
+        if how == "signals":
+            process.terminate()
+        elif how == "half-closes":
+            ours.shutdown(socket.SHUT_WR)
+        else:
+            ours.close()
         process.wait(10)
         assert time.monotonic() - begin < 2.5
         assert process.returncode >= 0, "killed by a signal"
     finally:
         process.kill()
         process.wait()
-        if deaf:
+        ours.close()
+        if how != "leaves":
             os.close(read_end)
     mcpstdio.assert_nothing_left(state, within=2)
 
@@ -960,7 +969,7 @@ sorted(bad)""")
 
 
 @pytest.mark.parametrize(("make", "limit"), [
-    ("path = 'tree'\nfor _ in range(80):\n    path += '/d'\nos.makedirs(path)", "64 folders"),
+    ("path = 'tree'\nfor _ in range(80):\n    path += '/d'\nos.makedirs(path)", "more than 64 components of path"),
     ("os.mkdir('tree')\nfor name in 'abc':\n    with open(f'tree/{name}', 'wb') as file:\n"
      "        file.truncate(1900 << 20)", "4294967296"),
 ], ids=["depth", "bytes"])
