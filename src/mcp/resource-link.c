@@ -43,6 +43,7 @@ static int link_add(const struct after *a, yyjson_val *file, const struct buf *u
 static void exported(const struct after *a)
 {
     size_t i, max, links = 0, chars = 0;
+    bool any = false;
     yyjson_val *file;
     auto_buf struct buf uri;
 
@@ -54,13 +55,15 @@ static void exported(const struct after *a)
             resource_uri_format(&uri, json_get_str(file, "session_id", ""),
                                 json_get_str(file, "path", "")) < 0)
             continue;
+        any = true;
         mcp_notify(a->server, MCP_RESOURCE_UPDATED, buf_str(&uri));
         if (links < LINKS_MAX && chars + uri.len < LINK_CHARS_MAX && link_add(a, file, &uri) == 0) {
             links++;
             chars += uri.len;
         }
     }
-    mcp_notify(a->server, MCP_RESOURCES_CHANGED, NULL);
+    if (any)
+        mcp_notify(a->server, MCP_RESOURCES_CHANGED, NULL);
 }
 
 static void stopped(const struct after *a)

@@ -324,3 +324,16 @@ TEST(a_filter_that_is_none_is_refused)
         assert_str_has(line(&p, i), "\"code\":-32602");
     }
 }
+
+TEST(an_export_that_fails_changes_nothing)
+{
+    auto_peer_client struct peer_client p = {};
+
+    peer_client_start(&p, false);
+    initialize(&p);
+    say(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+            "\"export_files\",\"arguments\":{\"session_id\":\"none\","
+            "\"files\":[{\"source\":\"/workspace/a\"}]}}}");
+    assert_str_has(line(&p, 1), "\"isError\":true");
+    assert_int_eq(p.record->count, 2);
+}
