@@ -17,6 +17,9 @@
 enum { LOGS_MAX = 32, RETRY_MS = 1000, ID_SIZE = 48 };
 
 #define SESSION_BYTES (4 * MIB)
+#define ALL_BYTES (64 * MIB)
+
+static size_t all_bytes; /* of every session's events; atomic */
 
 struct event {
     struct event *next;
@@ -93,6 +96,7 @@ static bool event_drop(struct event_log *log)
         log->last = &log->first;
     log->lost = e->number;
     log->store->bytes -= e->len;
+    __atomic_sub_fetch(&all_bytes, e->len, __ATOMIC_RELAXED);
     free(e);
     return true;
 }
@@ -107,15 +111,21 @@ static bool oldest_drop(struct event_logs *s)
     return oldest && event_drop(oldest);
 }
 
+/* Room for so many bytes, at the cost of what this session has kept. */
+static bool room_make(struct event_logs *s, size_t len)
+{
+    while (s->bytes + len > SESSION_BYTES ||
+           __atomic_load_n(&all_bytes, __ATOMIC_RELAXED) + len > ALL_BYTES) {
+        if (!oldest_drop(s))
+            return false;
+    }
+    return true;
+}
+
 static void event_keep(struct event_log *log, const struct buf *text)
 {
     struct event_logs *s = log->store;
-    bool fits = log->kept && text->len <= SESSION_BYTES;
-    struct event *e;
-
-    while (fits && s->bytes + text->len > SESSION_BYTES && oldest_drop(s))
-        ;
-    e = fits ? malloc(sizeof(*e) + text->len) : NULL;
+    struct event *e = log->kept && room_make(s, text->len) ? malloc(sizeof(*e) + text->len) : NULL;
     if (!e) {
         /* Those before it are of no use: nobody may miss one in the middle. */
         while (event_drop(log))
@@ -128,6 +138,7 @@ static void event_keep(struct event_log *log, const struct buf *text)
     *log->last = e;
     log->last = &e->next;
     s->bytes += e->len;
+    __atomic_add_fetch(&all_bytes, e->len, __ATOMIC_RELAXED);
 }
 
 /* Out of the store; its reference goes to the caller. */

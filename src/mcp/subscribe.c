@@ -2,7 +2,8 @@
 /*
  * Who is told about changes. A legacy client gets them on its stream of events, modern ones as
  * messages of a request subscriptions/listen. The receivers are collected under the server's lock,
- * and written to without it: a client that reads slowly holds up nobody else.
+ * and written to without it. One that reads too slowly is dropped by its transport, after a while
+ * in which who tells it waits.
  */
 #include "mcp/mcp-internal.h"
 
