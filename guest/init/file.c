@@ -142,8 +142,16 @@ static int reply_stat(struct file_op *op, struct outq *out, const struct subject
     return 0;
 }
 
+/* A file system that is full of small files has space left. */
 static int fail(const struct file_op *op, struct error *reterr)
 {
+    int sys = errno;
+    struct statfs fs;
+
+    if (sys == ENOSPC && fstatfs(op->dirfd, &fs) == 0 && fs.f_files && !fs.f_ffree)
+        return error_sys(reterr, sys, "cannot %s '%.200s', no more than %llu files fit there",
+                         op->kind->verb, op->path, (unsigned long long)fs.f_files);
+    errno = sys;
     return error_sys(reterr, errno, "cannot %s '%.200s'", op->kind->verb, op->path);
 }
 

@@ -104,7 +104,7 @@ static int rooted_open(const struct import_roots *roots, const char *path, struc
         return fd < 0 ? error_sys(reterr, errno, "cannot find it") : fd;
     }
     return error_set(reterr, ERR_DENIED,
-                     "it is not below a directory that files may be imported from");
+                     "it is not below a folder that the operator allows (IMPORT_ALLOWED_DIRS)");
 }
 
 static int source_place(const struct import_roots *roots, const char *path, const char *normal,
@@ -222,8 +222,8 @@ static int level_enter(struct walk *w, int fd, size_t len, struct error *reterr)
         close(fd);
         return w->depth < TREE_DEPTH_MAX
                    ? error_sys(reterr, sys, "cannot list it")
-                   : error_set(reterr, ERR_LIMIT, "it is more than %d folders deep",
-                               TREE_DEPTH_MAX);
+                   : error_set(reterr, ERR_LIMIT,
+                               "what is in it has more than %d components of path", TREE_DEPTH_MAX);
     }
     w->levels[w->depth++] = (struct level){.dir = dir, .fd = fd, .len = len};
     return 0;

@@ -10,14 +10,22 @@
 
 typedef void message_fn(const struct session *s, const struct run *r, char *ret, size_t size);
 
+/* A session may have asked for less than the operator allows, and the next one for more. */
 static void message_oom(const struct session *s, const struct run *r, char *ret, size_t size)
 {
-    snprintf(
-        ret, size,
-        "the session used more than its memory limit of %llu MiB (CONTAINER_MEMORY_LIMIT) and was "
-        "ended; its variables and files are lost. Create a session with a higher limit, or work "
-        "on less data at once",
-        (unsigned long long)(s->memory_bytes / MIB));
+    uint64_t most = session_settings(s)->memory_limit;
+    char remedy[120] = "Only the operator can raise the limit: work on less data at once";
+
+    if (s->memory_bytes < most)
+        snprintf(remedy, sizeof(remedy),
+                 "Create a session with a higher memory_limit, up to %llu MiB, or work on less "
+                 "data at once",
+                 (unsigned long long)(most / MIB));
+    snprintf(ret, size,
+             "the session used more than its memory limit of %llu MiB (%s) and was ended; its "
+             "variables and files are lost. %s",
+             (unsigned long long)(s->memory_bytes / MIB),
+             s->memory_bytes < most ? "memory_limit" : "CONTAINER_MEMORY_LIMIT", remedy);
 }
 
 static void message_pids(const struct session *s, const struct run *r, char *ret, size_t size)

@@ -139,7 +139,8 @@ static int depth_check(const char *rel, struct error *reterr)
     if (depth < TREE_DEPTH_MAX)
         return 0;
     record_show(shown, sizeof(shown), rel, strlen(rel));
-    return error_set(reterr, ERR_LIMIT, "'%s' is more than %d folders deep", shown, TREE_DEPTH_MAX);
+    return error_set(reterr, ERR_LIMIT, "what is in '%s' has more than %d components of path",
+                     shown, TREE_DEPTH_MAX);
 }
 
 static int entry_visit(struct walk *w, const char *rel, const struct listed *item,

@@ -2,7 +2,7 @@
 /*
  * What a tree may hold. The guard keeps each name as a node below its folder's node, in one
  * red-black tree: no hash that names could be chosen to collide in, and work that is linear in the
- * length of a path even where every entry lies 64 folders deep.
+ * length of a path even where every path has 64 components.
  */
 #include "session/tree.h"
 
@@ -105,7 +105,7 @@ int tree_check(struct tree_budget *budget, const struct tree_entry *e, struct er
     if (strlen(e->path) >= TREE_PATH_MAX)
         return refuse_limit(e, TREE_PATH_MAX - 1, "bytes of path", reterr);
     if (depth > TREE_DEPTH_MAX)
-        return refuse_limit(e, TREE_DEPTH_MAX, "folders deep", reterr);
+        return refuse_limit(e, TREE_DEPTH_MAX, "components of path", reterr);
     if (++budget->entries > TREE_ENTRIES_MAX)
         return refuse_limit(e, TREE_ENTRIES_MAX, "entries in one tree", reterr);
     if (e->type != TREE_FILE)

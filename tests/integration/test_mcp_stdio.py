@@ -969,7 +969,8 @@ sorted(bad)""")
 
 
 @pytest.mark.parametrize(("make", "limit"), [
-    ("path = 'tree'\nfor _ in range(80):\n    path += '/d'\nos.makedirs(path)", "more than 64 components of path"),
+    ("path = 'tree'\nfor _ in range(80):\n    path += '/d'\nos.makedirs(path)",
+     "more than 64 components of path"),
     ("os.mkdir('tree')\nfor name in 'abc':\n    with open(f'tree/{name}', 'wb') as file:\n"
      "        file.truncate(1900 << 20)", "4294967296"),
 ], ids=["depth", "bytes"])

@@ -149,7 +149,7 @@ NAMES = [
     ("parent-only", b"..", "leaves"),
     ("dots-and-slashes", b".//..//x", "leaves"),
     ("component-too-long", b"c" * 256, "more than 255 bytes"),
-    ("too-deep", b"d/" * 64 + b"x", "64 folders deep"),
+    ("too-deep", b"d/" * 64 + b"x", "more than 64 components of path"),
     ("path-too-long", SEGMENT * 21 + b"x", "more than 4095 bytes"),
 ]
 BACKSLASHES = [

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Each cause of a bad end has a sentence that names the limit and what to do. */
+#include "session/manager-internal.h"
 #include "session/session-internal.h"
 
 #include "tests/lib/test.h"
 
 #include <stdio.h>
 
-static const struct session session = {
-    .memory_bytes = 256 * MIB, .tmpfs_bytes = 200 * MIB, .home_bytes = 128 * MIB, .pids = 77};
+static struct settings settings = {.memory_limit = 256 * MIB};
+static struct session_manager manager = {.settings = &settings};
+static const struct session session = {.manager = &manager,
+                                       .memory_bytes = 256 * MIB,
+                                       .tmpfs_bytes = 200 * MIB,
+                                       .home_bytes = 128 * MIB,
+                                       .pids = 77};
 
 static const char *message(const char *cause, enum run_kind kind, bool state_kept)
 {
@@ -29,6 +35,17 @@ TEST(limits_are_named_with_their_size_and_setting)
     assert_str_has(message("evicted", RUN_CODE, false), "SESSION_MAX_ACTIVE_THREADS");
     assert_str_has(message("expired", RUN_CODE, false), "create a new one");
     assert_str_has(message("lost", RUN_CODE, false), "unknown reason");
+}
+
+/* A higher limit is advice only where there is one. */
+TEST(what_memory_can_be_had_is_told)
+{
+    assert_str_has(message("oom", RUN_CODE, false), "Only the operator can raise the limit");
+    assert_null(strstr(message("oom", RUN_CODE, false), "Create a session"));
+    settings.memory_limit = 2048 * MIB;
+    assert_str_has(message("oom", RUN_CODE, false), "256 MiB (memory_limit)");
+    assert_str_has(message("oom", RUN_CODE, false), "a higher memory_limit, up to 2048 MiB");
+    settings.memory_limit = 256 * MIB;
 }
 
 TEST(a_disk_of_its_own_is_named)

@@ -133,7 +133,7 @@ TEST(fil_01_case_48_nothing_without_a_root)
     struct error err;
 
     assert_int_eq(open_code(&none, "/etc/passwd", &err), -ERR_DENIED);
-    assert_str_has(err.text, "not below a directory");
+    assert_str_has(err.text, "not below a folder that the operator allows (IMPORT_ALLOWED_DIRS)");
     assert_int_eq(open_code(&none, "/nonexist", &err), -ERR_DENIED);
 }
 
@@ -314,7 +314,7 @@ TEST(fil_01_a_folder_without_end_ends)
         dir_make(rel);
     }
     assert_int_eq(walk(&roots, path_of("in/deep"), &r, &err), -ERR_LIMIT);
-    assert_str_has(err.text, "deep");
+    assert_str_has(err.text, "more than 64 components of path");
 }
 
 TEST(a_file_that_is_cut_short_is_an_error)

@@ -96,9 +96,12 @@ TEST(tree_limits_are_named)
     assert_ok(check(TREE_FILE, path, NULL, &err), err);
     for (size_t i = 0; i < sizeof(path); i++)
         path[i] = i % 2 ? '/' : 'x';
+    path[2 * TREE_DEPTH_MAX - 1] = 0;
+    assert_ok(check(TREE_FILE, path, NULL, &err), err);
+    path[2 * TREE_DEPTH_MAX - 1] = '/';
     path[2 * TREE_DEPTH_MAX + 1] = 0;
     assert_int_eq(check(TREE_FILE, path, NULL, &err), -ERR_LIMIT);
-    assert_str_has(err.text, "64 folders deep");
+    assert_str_has(err.text, "more than 64 components of path");
 }
 
 TEST(tree_errors_show_names_that_a_terminal_can_bear)
