@@ -212,9 +212,10 @@ SA_API int sa_run_next(struct sa_run *run, int64_t timeout_ms, const struct sa_e
  * Waits for the end (SA_TIMEOUT as above) and gives the result object as JSON: {"success","status"
  * ("ok","error","timeout", "interrupted","died"),"state"
  * ("kept","lost"),"cause","message"?,"stdout","stderr","duration_ms","output":{"stdout_bytes",
- * "stderr_bytes","truncated"}}; for code also "result","error","display_outputs","late_output"?;
- * for a command "exit_code", "signal"?. A cell that fails is no failure of this function. sa_free()
- * the text.
+ * "stderr_bytes","truncated"}}; for code also "result","error","display_outputs" (of
+ * {"type","data","text"?,"metadata"?}; "text" is what "data" looks like as plain text),
+ * "late_output"?; for a command "exit_code", "signal"?. A cell that fails is no failure of this
+ * function. sa_free() the text.
  */
 SA_API int sa_run_result(struct sa_run *run, int64_t timeout_ms, char **ret_json,
                          struct sa_error *reterr);

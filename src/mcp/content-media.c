@@ -165,7 +165,8 @@ static void other_note(struct content_item *item, yyjson_val *value)
     size_t len;
 
     if (mime_is(item->mime, "application/vnd.plotly"))
-        note_set(item, "a Plotly figure of %zu traces (%s), %zu bytes", yyjson_arr_size(traces),
+        note_set(item, "a Plotly figure of %zu trace%s (%s), %zu bytes", yyjson_arr_size(traces),
+                 yyjson_arr_size(traces) == 1 ? "" : "s",
                  json_get_str(yyjson_arr_get_first(traces), "type", "scatter"), o->len);
     else if (title_find(o, &title, &len))
         note_set(item, "%s, %zu bytes, with the title '%.*s'", item->mime, o->len, (int)len, title);

@@ -132,6 +132,15 @@ static yyjson_mut_val *display_copy(yyjson_mut_doc *out, yyjson_val *display)
     return copy;
 }
 
+/* What a display looks like as text stays with it, whatever becomes of its data. */
+static void display_text_add(yyjson_mut_doc *out, yyjson_mut_val *item, yyjson_val *display)
+{
+    yyjson_val *text = yyjson_obj_get(display, "text");
+
+    if (yyjson_is_str(text))
+        yyjson_mut_obj_add_val(out, item, "text", yyjson_val_mut_copy(out, text));
+}
+
 static yyjson_mut_val *displays_build(struct answer *a, yyjson_mut_doc *out, yyjson_val *displays)
 {
     yyjson_mut_val *list = yyjson_mut_arr(out);
@@ -145,10 +154,12 @@ static yyjson_mut_val *displays_build(struct answer *a, yyjson_mut_doc *out, yyj
                                : stays         ? display_copy(out, d)
                                                : item_next(a, out);
 
-        if (item)
+        if (item) {
+            display_text_add(out, item, d);
             yyjson_mut_arr_append(list, item);
-        else
+        } else {
             a->omitted++;
+        }
     }
     return list;
 }

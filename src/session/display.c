@@ -98,6 +98,18 @@ static int map_open(const char *json, size_t len, yyjson_doc **ret_doc, yyjson_v
     return 0;
 }
 
+/* What the best kind looks like as text, for those who cannot show it. */
+static void text_add(yyjson_mut_doc *out, yyjson_mut_val *root, yyjson_val *data,
+                     size_t limit_chars)
+{
+    static const char plain[] = "text/plain";
+    yyjson_val *text = yyjson_obj_get(data, plain);
+    bool cut = false;
+
+    if (yyjson_is_str(text))
+        yyjson_mut_obj_add_val(out, root, "text", value_copy(out, text, plain, limit_chars, &cut));
+}
+
 int display_item(const char *json, size_t len, size_t limit_chars, struct buf *ret,
                  struct error *reterr)
 {
@@ -117,6 +129,8 @@ int display_item(const char *json, size_t len, size_t limit_chars, struct buf *r
     yyjson_mut_doc_set_root(out, root);
     yyjson_mut_obj_add_strcpy(out, root, "type", mime);
     yyjson_mut_obj_add_val(out, root, "data", value_copy(out, best, mime, limit_chars, &cut));
+    if (!mime_is_plain(mime))
+        text_add(out, root, data, limit_chars);
     metadata = yyjson_obj_get(yyjson_doc_get_root(doc), "metadata");
     if (yyjson_is_obj(metadata) && yyjson_obj_size(metadata))
         yyjson_mut_obj_add_val(out, root, "metadata", yyjson_val_mut_copy(out, metadata));

@@ -173,10 +173,19 @@ def test_pages_are_links_with_their_title(client):
     assert client.read(link["uri"]).startswith(b"<title>Sales</title>")
 
 
+def test_a_data_frame_is_readable_as_text(client):
+    result = client.run("import pandas; frame = pandas.DataFrame({'a': [4711, 815]}); "
+                        "display(frame)")
+    item, = result["structuredContent"]["display_outputs"]
+    assert item["type"] == "text/html" and "4711" in item["text"] and "<" not in item["text"]
+    large = client.run("display(pandas.DataFrame({'b': range(2000), 'c': ['x' * 500] * 2000}))")
+    assert "1999" in mcpstdio.text_of(large)
+
+
 def test_case_23_a_figure_is_described_in_a_line(client):
     result = client.run(
         "display({'application/vnd.plotly.v1+json': {'data': [{'type': 'bar', 'x': ['a']}],"
         " 'layout': {}}, 'text/plain': 'figure'}, raw=True)")
     link, = blocks(result, "resource_link")
-    assert "a Plotly figure of 1 traces (bar)" in link["description"]
+    assert "a Plotly figure of 1 trace (bar)" in link["description"]
     assert len(client.server.lines[-1]) < 3000

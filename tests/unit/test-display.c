@@ -16,7 +16,11 @@ TEST(the_richest_kind_of_a_display_is_taken)
 {
     static const char *const cases[][2] = {
         {"{\"data\":{\"text/plain\":\"x\",\"image/png\":\"AA==\"},\"metadata\":{}}",
-         "{\"type\":\"image/png\",\"data\":\"AA==\"}"},
+         "{\"type\":\"image/png\",\"data\":\"AA==\",\"text\":\"x\"}"},
+        {"{\"data\":{\"text/plain\":[1],\"text/html\":\"<b>\"}}",
+         "{\"type\":\"text/html\",\"data\":\"<b>\"}"},
+        {"{\"data\":{\"text/plain\":\"x\",\"text/markdown\":\"*x*\"}}",
+         "{\"type\":\"text/markdown\",\"data\":\"*x*\"}"},
         {"{\"data\":{\"image/png\":\"AA==\",\"text/html\":\"<b>\"}}",
          "{\"type\":\"text/html\",\"data\":\"<b>\"}"},
         {"{\"data\":{\"text/plain\":\"x\"},\"metadata\":{\"width\":3}}",
@@ -64,6 +68,10 @@ TEST(only_plain_text_is_cut)
 
     buf_init(&out, MIB);
     assert_int_eq(item("{\"data\":{\"text/plain\":\"0123456789X\"}}", 10, &out), 0);
+    assert_str_has(buf_str(&out), "1 characters left out");
+    assert_int_eq(
+        item("{\"data\":{\"text/plain\":\"0123456789X\",\"text/html\":\"<b>\"}}", 10, &out), 0);
+    assert_str_has(buf_str(&out), "\"text\":\"");
     assert_str_has(buf_str(&out), "1 characters left out");
     assert_int_eq(item("{\"data\":{\"text/html\":\"0123456789X\"}}", 10, &out), 0);
     assert_str_has(buf_str(&out), "0123456789X");

@@ -589,9 +589,10 @@ TEST(pages_and_drawings_are_links)
     setting_init(&s);
     shown = format_text(
         &s, "{\"success\":true,\"display_outputs\":["
-            "{\"type\":\"text/html\",\"data\":\"<title>Caf\\u00e9 & co</title><p>x\"},"
+            "{\"type\":\"text/html\",\"data\":\"<title>Caf\\u00e9 & co</title><p>x\",\"text\":\"1 "
+            "2\"},"
             "{\"type\":\"image/svg+xml\",\"data\":\"<svg><script>alert(1)</script></svg>\"},"
-            "{\"type\":\"application/vnd.plotly.v1+json\",\"data\":{\"data\":[1,2]}},"
+            "{\"type\":\"application/vnd.plotly.v1+json\",\"data\":{\"data\":[1]},\"text\":7},"
             "{\"type\":\"application/pdf\",\"data\":\"JVBERi0=\"},"
             "{\"type\":\"text/plain\",\"data\":\"plain\"}]}");
     assert_null(block_of(&shown, "image", 0));
@@ -601,7 +602,9 @@ TEST(pages_and_drawings_are_links)
                   "image/svg+xml");
     assert_str_has(json_get_str(block_of(&shown, "resource_link", 2), "uri", ""), ".json");
     assert_str_has(json_get_str(block_of(&shown, "resource_link", 2), "description", ""),
-                   "Plotly figure of 2 traces (scatter)");
+                   "Plotly figure of 1 trace (scatter)");
+    assert_null(yyjson_obj_get(display_of(&shown, 2), "text"));
+    assert_str_eq(json_get_str(display_of(&shown, 0), "text", ""), "1 2");
     assert_null(yyjson_obj_get(display_of(&shown, 2), "data"));
     assert_str_has(json_get_str(block_of(&shown, "resource_link", 3), "uri", ""), ".pdf");
     assert_null(block_of(&shown, "resource_link", 4));

@@ -94,8 +94,9 @@ TEST(what_a_cell_sends_becomes_its_result)
         json,
         "{\"success\":true,\"status\":\"ok\",\"state\":\"kept\",\"cause\":null,"
         "\"stdout\":\"out \xef\xbf\xbd\",\"stderr\":\"err\",\"result\":{\"text/plain\":\"2\"},"
-        "\"error\":null,\"display_outputs\":[{\"type\":\"image/png\",\"data\":\"AAAA\"},"
-        "{\"type\":\"image/png\",\"data\":\"AAAA\"}],"
+        "\"error\":null,\"display_outputs\":[{\"type\":\"image/png\",\"data\":\"AAAA\","
+        "\"text\":\"<plot>\"},"
+        "{\"type\":\"image/png\",\"data\":\"AAAA\",\"text\":\"<plot>\"}],"
         "\"late_output\":{\"stdout\":\"too late\",\"stderr\":\"\"},\"duration_ms\":1.500,"
         "\"output\":{\"stdout_bytes\":5,\"stderr_bytes\":3,\"truncated\":false}}");
     assert_uint_eq(peer_take(p, FRAME_ACK)->stream, exec->stream);
