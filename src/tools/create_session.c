@@ -160,6 +160,12 @@ static void degraded_add(yyjson_mut_doc *doc, yyjson_mut_val *root, uint32_t bit
     }
 }
 
+/* An installer that has nothing to say may still end a line. */
+static bool is_blank(const struct buf *text)
+{
+    return strspn(buf_str(text), " \t\r\n") == text->len;
+}
+
 static int created_write(const struct session_info *info, const struct buf *installer,
                          struct buf *ret, struct error *reterr)
 {
@@ -174,7 +180,7 @@ static int created_write(const struct session_info *info, const struct buf *inst
     yyjson_mut_obj_add_val(doc, root, "dependencies", yyjson_mut_raw(doc, info->dependencies));
     yyjson_mut_obj_add_str(doc, root, "network",
                            info->network == JOB_NETWORK_NONE ? "none" : "public");
-    if (installer->len)
+    if (!is_blank(installer))
         yyjson_mut_obj_add_strn(doc, root, "stderr", installer->data, installer->len);
     degraded_add(doc, root, info->degraded);
     return json_mut_write(doc, ret, reterr);
@@ -206,13 +212,14 @@ const struct tool_entry tool_create_session = {
         "Creates an isolated sandbox with an interpreter for one language and returns its "
         "session_id, which every other tool takes. Create one session for each language that you "
         "need and keep using it: variables, files in /workspace and installed packages last from "
-        "call to call, until stop_session is called or the session has not been used for a while "
-        "(by default 30 minutes). Sessions are separate: a file of one is not in another; take it "
+        "call to call, until stop_session is called, the session has not been used for 30 minutes, "
+        "or it is 2 hours old. Sessions are separate: a file of one is not in another; take it "
         "over with export_files and import_files. Packages that are known to be needed can be "
         "named in `dependencies` and are installed before the call returns; when that fails, no "
-        "session is created and the error tells what the installer said. Only a few sessions can "
-        "be open at once; list_sessions shows them. Common data packages are there without being "
-        "asked for (numpy, pandas, matplotlib and others for Python, the tidyverse for R).",
+        "session is created and the error tells what the installer said. A conversation can have 3 "
+        "sessions at once; list_sessions shows them. The server may be configured to other limits "
+        "and defaults than those told here. Common data packages are there without being asked for "
+        "(numpy, pandas, matplotlib and others for Python, the tidyverse for R).",
     /* clang-format off */
     .input_schema = JSON({
         "type": "object",
@@ -234,13 +241,13 @@ const struct tool_entry tool_create_session = {
                 "type": ["string", "null"],
                 "enum": ["none", "public", null],
                 "default": null,
-                "description": "Whether code can reach the internet; null: the server's default."
+                "description": "Whether code reaches the internet; by default public."
             },
             "memory_limit": {
                 "type": ["string", "null"],
                 "pattern": "^[0-9]{1,12}[bkmgtBKMGT]?[bB]?$",
                 "default": null,
-                "description": "Memory, such as 512m; at most, and by default, the server's limit."
+                "description": "Memory, such as 512m; at most, and by default, 2 GiB."
             },
             "cpu_quota": {
                 "type": ["integer", "null"],

@@ -31,8 +31,9 @@ const struct tool_entry tool_execute_code = {
         "images, HTML and audio come back in `display_outputs`; plots are captured by themselves, "
         "saving them to a file is not necessary. When the time-out passes, the code is "
         "interrupted: what it printed so far is returned, and `state` tells whether the variables "
-        "were kept or lost. Calls to one session run one after the other, calls to different "
-        "sessions at the same time.",
+        "were kept or lost. Code that asks for a line (input(), readline()) gets what the user "
+        "answers, where the client can ask, and otherwise an error at once. Calls to one session "
+        "run one after the other, calls to different sessions at the same time.",
     /* clang-format off */
     .input_schema = JSON({
         "type": "object",
@@ -52,7 +53,7 @@ const struct tool_entry tool_execute_code = {
                 "minimum": 1,
                 "maximum": 300,
                 "default": null,
-                "description": "Seconds until the code is interrupted; null: the server's default."
+                "description": "Seconds; null: 30 unless the server is configured otherwise."
             }
         },
         "required": ["session_id", "code"]
@@ -68,7 +69,14 @@ const struct tool_entry tool_execute_code = {
                 "type": "object",
                 "properties": {
                     "type": {"type": "string", "description": "A MIME type."},
-                    "data": {"description": "Base64 for binary types, else text or JSON."}
+                    "data": {"description": "Where it is short enough to be read here."},
+                    "text": {"type": "string", "description": "What it looks like as text."},
+                    "metadata": {"type": "object"},
+                    "uri": {"type": "string", "description": "The whole, as a resource."},
+                    "size": {"type": "integer", "description": "Bytes of the whole."},
+                    "width": {"type": "integer"},
+                    "height": {"type": "integer"},
+                    "note": {"type": "string", "description": "What it is, or why it is not shown."}
                 },
                 "required": ["type"]
             }

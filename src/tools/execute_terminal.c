@@ -52,7 +52,7 @@ const struct tool_entry tool_execute_terminal = {
                 "minimum": 1,
                 "maximum": 300,
                 "default": null,
-                "description": "Seconds until the command is ended; null: the server's default."
+                "description": "Seconds; null: 30 unless the server is configured otherwise."
             }
         },
         "required": ["session_id", "command"]

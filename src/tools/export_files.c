@@ -116,13 +116,14 @@ const struct tool_entry tool_export_files = {
     .title = "Export files",
     .description =
         "Offers files or folders of a session for download by the user, and makes them available "
-        "to import_files of another session of this conversation. Give the paths as the code uses "
-        "them: relative ones are below /workspace. A folder is offered as a whole and is "
+        "to import_files of another session of this conversation. Only what is below /workspace "
+        "can be exported; relative paths begin there. A folder is offered as a whole and is "
         "downloaded as an archive. Each entry of `files` in the result has the absolute path, the "
-        "size, and where this server offers it a download_url to give to the user. An exported "
-        "file stays available until its session ends, so do not stop the session before the user "
-        "has what was exported. It is not necessary for plots and other displays, which come back "
-        "from execute_code.",
+        "size, and where this server offers it a download_url to give to the user; an MCP client "
+        "also gets a resource_link, by which it can read the content. An exported file stays "
+        "available until its session ends, so do not stop the session before the user has what was "
+        "exported. It is not necessary for plots and other displays, which come back from "
+        "execute_code.",
     /* clang-format off */
     .input_schema = JSON({
         "type": "object",
@@ -143,7 +144,7 @@ const struct tool_entry tool_export_files = {
                         "source": {
                             "type": "string",
                             "minLength": 1,
-                            "description": "Path of a file or folder in the session."
+                            "description": "Path of a file or folder below /workspace."
                         }
                     },
                     "required": ["source"]

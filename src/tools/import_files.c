@@ -46,6 +46,12 @@ static int content_parse(yyjson_val *entry, struct imported *i, struct error *re
     const char *encoding = json_get_str(entry, "encoding", "utf-8");
     int r = 0;
 
+    if (!yyjson_is_str(v))
+        return error_set(reterr, ERR_INVALID,
+                         "give source, or session_id and path, or file_content and destination");
+    if (!i->destination[0])
+        return error_set(reterr, ERR_INVALID,
+                         "destination is missing: file_content needs it, as the file's name");
     i->from.kind = IMPORT_CONTENT;
     i->from.content = yyjson_get_str(v);
     i->from.len = yyjson_get_len(v);
@@ -54,8 +60,6 @@ static int content_parse(yyjson_val *entry, struct imported *i, struct error *re
         i->from.content = buf_str(&i->content);
         i->from.len = i->content.len;
     }
-    if (r == 0 && !i->destination[0])
-        return error_set(reterr, ERR_INVALID, "file_content needs a destination, the file's name");
     return r;
 }
 
@@ -196,14 +200,16 @@ const struct tool_entry tool_import_files = {
     .title = "Import files",
     .description =
         "Copies files or folders into a session. An entry has one of three sources: `source`, an "
-        "absolute path on the host in a folder that the operator allows (such as the path of an "
-        "upload that the user names); `session_id` and `path`, a file or folder that was exported "
-        "from another session by export_files, also of another language; or `file_content`, the "
-        "content itself, as text or base64. `destination` is a path below /workspace; without it "
-        "the file keeps its name, and one that ends in a slash is a folder to put it in. With "
-        "`extract`, the source is a tar or zip archive and its content is put there. Each entry of "
-        "`files` in the result tells the destination and the size, or the error: one that fails "
-        "does not stop the others. An existing file of the same name is replaced.",
+        "absolute path on the host in a folder that the operator allows by IMPORT_ALLOWED_DIRS "
+        "(such as the path of an upload that the user names); `session_id` and `path`, a file or "
+        "folder that was exported from another session by export_files, also of another language; "
+        "or `file_content`, the content itself, as text or base64, which needs a `destination`. "
+        "`destination` is relative to /workspace, or an absolute path below /workspace, /tmp or "
+        "/home/sandbox; without it a source keeps its name, and one that ends in a slash is a "
+        "folder to put it in. With `extract`, the source is a tar or zip archive and its content "
+        "is put there. Each entry of `files` in the result tells the destination and the size, or "
+        "the error: one that fails does not stop the others. An existing file of the same name is "
+        "replaced.",
     /* clang-format off */
     .input_schema = JSON({
         "type": "object",
@@ -220,7 +226,7 @@ const struct tool_entry tool_import_files = {
                 "description": "What to import.",
                 "items": {
                     "type": "object",
-                    "description": "give source, or session_id and path, or file_content",
+                    "description": "source, session_id and path, or file_content and destination",
                     "properties": {
                         "source": {
                             "type": ["string", "null"],
@@ -239,7 +245,7 @@ const struct tool_entry tool_import_files = {
                         },
                         "file_content": {
                             "type": ["string", "null"],
-                            "description": "The content of the file itself."
+                            "description": "The content itself; needs destination."
                         },
                         "encoding": {
                             "type": ["string", "null"],
@@ -256,24 +262,7 @@ const struct tool_entry tool_import_files = {
                             "default": false,
                             "description": "Whether to unpack the source, a tar or zip archive."
                         }
-                    },
-                    "anyOf": [
-                        {"required": ["source"], "properties": {"source": {"type": "string"}}},
-                        {
-                            "required": ["session_id", "path"],
-                            "properties": {
-                                "session_id": {"type": "string"},
-                                "path": {"type": "string"}
-                            }
-                        },
-                        {
-                            "required": ["file_content", "destination"],
-                            "properties": {
-                                "file_content": {"type": "string"},
-                                "destination": {"type": "string", "minLength": 1}
-                            }
-                        }
-                    ]
+                    }
                 }
             }
         },

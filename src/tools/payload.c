@@ -22,6 +22,11 @@ enum { TEXT_MAX = 4096 };
 #define HINT_CHOOSE \
     "Use the session_id of one of the active_sessions, or create a session with create_session."
 #define HINT_NONE "There is no session: create one with create_session and use its session_id."
+#define HINT_STOPPED "There is nothing to stop: active_sessions has those that are still there."
+#define HINT_INSTALLER \
+    "Read what the error says. If it does not know a package or version, correct that name. If " \
+    "it could not reach an index, other arguments do not help: go on without the package, or " \
+    "tell the user."
 #define HINT_DIED \
     "The session is gone, with its variables and files. Call stop_session on it, then " \
     "create_session for a fresh one. First find out why: was a file imported into another " \
@@ -33,7 +38,7 @@ enum { TEXT_MAX = 4096 };
 
 struct code_words {
     const char *name; /* of the exception; NULL: as the error table says */
-    const char *hint; /* NULL: about the sessions that there are */
+    const char *hint; /* NULL: about the sessions that there are, where the call names one */
     bool hides_paths; /* its texts may name files of the host */
 };
 
@@ -48,7 +53,7 @@ static const struct code_words code_words[ERR_CODE_COUNT] = {
     [ERR_BUSY] = {"RuntimeError", NULL, true},
     [ERR_UNAVAILABLE] = {"RuntimeError", HINT_HOST, true},
     [ERR_PROTOCOL] = {"RuntimeError", NULL, true},
-    [ERR_UPSTREAM] = {"RuntimeError", HINT_ARGUMENT, false}, /* an installer, in the sandbox */
+    [ERR_UPSTREAM] = {"RuntimeError", HINT_INSTALLER, false}, /* an installer, in the sandbox */
     [ERR_DIED] = {"RuntimeError", NULL, true},
     [ERR_DISK] = {"OSError", HINT_HOST, true},
     [ERR_SYSTEM] = {NULL, HINT_HOST, true},
@@ -109,16 +114,23 @@ static bool path_is_known(const char *path, size_t len, const char *const own[2]
     return path_is_own(path, len, own[0]) || path_is_own(path, len, own[1]);
 }
 
-/* The length of an absolute path that begins here, 0 for none. The name of an archive's entry is
- * the caller's own, and the reason why it was refused. */
-static size_t path_length(const char *text, const char *at)
+/* The length of an archive's entry that is named here, up to its closing quote: its name is the
+ * caller's own, and the reason why it was refused. 0 for none. */
+static size_t entry_length(const char *at)
 {
     static const char entry[] = "entry '";
-    char before = at > text ? at[-1] : ' ';
-    size_t len = sizeof(entry) - 1;
+    const char *end = str_starts(at, entry) ? strchr(at + strlen(entry), '\'') : NULL;
 
-    if (*at != '/' || !at[1] || !strchr(" '\"(=[<,:", before) ||
-        ((size_t)(at - text) >= len && memcmp(at - len, entry, len) == 0))
+    return end ? (size_t)(end - at) : 0;
+}
+
+/* The length of an absolute path that begins here, 0 for none. */
+static size_t path_length(const char *text, const char *at)
+{
+    char before = at > text ? at[-1] : ' ';
+    size_t len;
+
+    if (*at != '/' || !at[1] || !strchr(" '\"(=[<,:", before))
         return 0;
     if (before == '\'' || before == '"') {
         const char *end = strchr(at, before);
@@ -139,12 +151,15 @@ static int text_redact(const struct error *error, const char *const own[2], stru
     if (!words_of(error->code)->hides_paths)
         return buf_append_str(ret, at);
     while (*at) {
-        size_t len = path_length(error->text, at);
+        size_t len = entry_length(at);
+        bool known = len;
         int r;
 
+        if (!known)
+            len = path_length(error->text, at);
         if (len == 0)
             r = buf_append_byte(ret, (unsigned char)*at++);
-        else if (path_is_known(at, len, own))
+        else if (known || path_is_known(at, len, own))
             r = buf_append(ret, at, len);
         else
             r = buf_append_str(ret, "[path]");
@@ -199,6 +214,11 @@ static void hint_add(struct tool_call *call, yyjson_mut_doc *doc, yyjson_mut_val
     size_t count = sessions_add(call, doc, root);
 
     yyjson_mut_obj_add_str(doc, root, "hint", hint ? hint : count ? HINT_CHOOSE : HINT_NONE);
+}
+
+void payload_add_stopped(struct tool_call *call, yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    hint_add(call, doc, root, HINT_STOPPED);
 }
 
 /* "NAME: text", the text without what is not the caller's business. */
@@ -264,7 +284,8 @@ static void failure_fill(struct tool_call *call, yyjson_mut_doc *doc, const char
         session_get_info(call->context->manager, id, call->context->owner, &info, NULL) < 0)
         unknown_fill(id, &told);
     error_add(doc, root, words->name ? words->name : error_entry(error->code)->python_class, &told);
-    hint_add(call, doc, root, words->hint);
+    /* To one that asked for no session, advice to make one is no help. */
+    hint_add(call, doc, root, words->hint || id ? words->hint : HINT_HOST);
 }
 
 int payload_error(struct tool_call *call, yyjson_val *arguments, const struct error *error,

@@ -18,6 +18,8 @@ static int stop_session_run(struct tool_call *call, yyjson_val *arguments, struc
     yyjson_mut_doc_set_root(doc, root);
     yyjson_mut_obj_add_bool(doc, root, "success", r == 0);
     yyjson_mut_obj_add_val(doc, root, "session_id", payload_echo(doc, id));
+    if (r < 0)
+        payload_add_stopped(call, doc, root);
     return json_mut_write(doc, ret, reterr);
 }
 

@@ -118,6 +118,9 @@ int payload_invalid(const struct buf *details, struct buf *ret) must_check;
 int payload_add_death(struct tool_call *call, const char *session_id, struct buf *ret,
                       struct error *reterr) must_check;
 
+/* Adds to the payload of a stop what there is instead of the session that is not there. */
+void payload_add_stopped(struct tool_call *call, yyjson_mut_doc *doc, yyjson_mut_val *root);
+
 /*
  * An error's text as a caller may see it: paths of the host are left out. `own` and `other` are
  * paths that the caller gave, which are no secret; or NULL.

@@ -536,12 +536,26 @@ def test_content_is_imported_as_text_and_as_bytes(tools, make, name):
     assert same == "True"
 
 
+def test_a_sandbox_that_is_full_of_small_files_says_so(tools, make):
+    session = make(tmpfs_size="1m")
+    filled = tools.code(session, "for i in range(1000): open(f'e{i}', 'w').close()")
+    assert not filled["success"]
+    failed, = tools.files("import_files", session,
+                          {"file_content": "", "destination": "one"})["files"]
+    assert "no more than 256 files fit there" in failed["error"], failed
+    assert "CONTAINER_TMPFS_SIZE" in failed["error"], failed
+
+
 def test_w06_imports_are_checked_with_and_without_a_destination(tools, make):
     session = make()
     for entry in ({}, {"destination": "x"}, {"session_id": "a"}, {"path": "a", "destination": "b"},
-                  {"file_content": "x"}, {"source": None}):
-        detail = invalid(tools.files("import_files", session, entry), "files", 0)
-        assert detail["type"] == "value_error" and "give source, or" in detail["msg"]
+                  {"source": None}):
+        failed, = tools.files("import_files", session, entry)["files"]
+        assert failed["success"] is False and "give source, or" in failed["error"]
+    good, failed = tools.files("import_files", session,
+                               {"file_content": "x", "destination": "w06"},
+                               {"file_content": "x"})["files"]
+    assert good["success"] is True and "destination is missing" in failed["error"]
     invalid(tools.files("import_files", session, {"source": 5}), "files", 0, "source",
             kind="string_type")
     invalid(tools.files("import_files", session), "files", kind="too_short")

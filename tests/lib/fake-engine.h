@@ -31,7 +31,7 @@ struct world {
     struct fake_engine engine;
     struct settings settings;
     struct session_manager *m;
-    bool keep_sessions;
+    bool keep_sessions, no_build;
     char image[256];
     char progress[1024];
 };
@@ -228,6 +228,7 @@ static inline void world_start(struct world *w)
                                                     .settings = &w->settings,
                                                     .instance = "test",
                                                     .keep_sessions = w->keep_sessions,
+                                                    .no_build = w->no_build,
                                                     .progress = world_progress,
                                                     .progress_user = w,
                                                     .engine = &w->engine.base},

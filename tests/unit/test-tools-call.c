@@ -7,6 +7,7 @@
 #include "engine/image.h"
 #include "tests/lib/fake-engine.h"
 #include "tools/schema.h"
+#include "tools/tool-internal.h"
 
 #define UNKNOWN "00000000000000000000000000000000"
 
@@ -238,6 +239,49 @@ TEST(what_the_installer_wrote_to_stderr_is_told)
     assert_str_eq(text_at(root, "/stderr"), "WARNING: old\n");
 }
 
+TEST(an_installer_that_ends_lines_has_said_nothing)
+{
+    auto_bench struct bench b = {};
+    auto_tool_call struct tool_call *call = NULL;
+    struct threaded t = {.bench = &b, .arguments = "{\"dependencies\":{\"six\":\"\"}}"};
+    struct peer_frame *spawn;
+    struct error err;
+    struct peer *peer;
+    pthread_t thread;
+
+    bench_begin(&b);
+    b.world.engine.ends_cells = false;
+    bench_start(&b);
+    assert_ok(tool_call_new(&b.context, tool_find("create_session"), NULL, &t.call, &err), err);
+    call = t.call;
+    thread = thread_begin(&t);
+    peer = fake_peer(&b.world.engine, 0);
+    assert_not_null(peer);
+    spawn = peer_take(peer, FRAME_SPAWN);
+    peer_send_text(peer, FRAME_STDERR, spawn->stream, " \r\n\n");
+    peer_end_with(peer, spawn->stream, "status=ok");
+    spawn = peer_take(peer, FRAME_SPAWN);
+    peer_end_with(peer, spawn->stream, "status=ok");
+    assert_null(yyjson_obj_get(thread_end(&t, thread), "stderr"));
+    assert_true(b.success);
+}
+
+/* Neither another argument nor another session helps. */
+TEST(a_missing_image_is_for_the_user_to_mend)
+{
+    auto_bench struct bench b = {};
+    yyjson_val *root;
+
+    bench_begin(&b);
+    b.world.no_build = true;
+    b.world.settings.image_dir = test_dir();
+    bench_start(&b);
+    root = tool_do(&b, "create_session", "{}", "");
+    assert_false(b.success);
+    assert_str_has(text_at(root, "/error"), "image is not built");
+    assert_str_has(text_at(root, "/hint"), "tell the user");
+}
+
 TEST(a_failed_install_fails_the_create_with_its_last_lines)
 {
     auto_bench struct bench b = {};
@@ -263,6 +307,7 @@ TEST(a_failed_install_fails_the_create_with_its_last_lines)
     assert_false(b.success);
     assert_str_has(text_at(root, "/error"), "cannot install the dependencies");
     assert_str_has(text_at(root, "/error"), "ERROR: no /tmp/x for you");
+    assert_str_has(text_at(root, "/hint"), "go on without the package");
     assert_uint_eq(yyjson_arr_size(yyjson_obj_get(root, "active_sessions")), 0);
 }
 
@@ -471,21 +516,56 @@ TEST(w06_an_import_without_a_source_is_told_with_or_without_a_destination)
         "{\"destination\":\"x\"}",
         "{\"session_id\":\"a\"}",
         "{\"path\":\"a\",\"destination\":\"b\"}",
-        "{\"file_content\":\"text without a name\"}",
         "{\"source\":null,\"session_id\":null,\"path\":null}",
     };
     auto_bench struct bench b = {};
-    char files[256];
+    char files[256], id[ID_LEN + 1];
 
     bench_begin(&b);
     bench_start(&b);
+    session_make(&b, id);
     for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
-        snprintf(files, sizeof(files), "{\"session_id\":\"x\",\"files\":[%s]}", entries[i]);
-        tool_do(&b, "import_files", files, "");
-        assert_str_has(buf_str(&b.payload),
-                       "\"type\":\"value_error\",\"loc\":[\"files\",0],\"msg\":\"Value error, give "
-                       "source, or session_id and path, or file_content");
+        snprintf(files, sizeof(files), "{\"session_id\":\"%%s\",\"files\":[%s]}", entries[i]);
+        assert_str_eq(text_at(tool_do(&b, "import_files", files, id), "/files/0/error"),
+                      "give source, or session_id and path, or file_content and destination");
     }
+}
+
+/* What is wrong with one entry is told in it, and each of the others is looked at. */
+TEST(a_content_without_a_destination_fails_by_itself)
+{
+    auto_bench struct bench b = {};
+    char id[ID_LEN + 1];
+    yyjson_val *root;
+
+    bench_begin(&b);
+    bench_start(&b);
+    session_make(&b, id);
+    root = tool_do(&b, "import_files",
+                   "{\"session_id\":\"%s\",\"files\":[{\"file_content\":\"no name\"},{\"source\":"
+                   "\"/etc/passwd\"}]}",
+                   id);
+    assert_str_has(text_at(root, "/files/0/error"), "destination is missing");
+    assert_str_has(text_at(root, "/files/1/error"), "(IMPORT_ALLOWED_DIRS)");
+}
+
+TEST(the_stop_of_an_unknown_session_names_those_that_there_are)
+{
+    auto_bench struct bench b = {};
+    char id[ID_LEN + 1];
+    yyjson_val *root;
+
+    bench_begin(&b);
+    bench_start(&b);
+    session_make(&b, id);
+    root = tool_do(&b, "stop_session", "{\"session_id\":\"%s\"}", UNKNOWN);
+    assert_false(b.success);
+    assert_null(yyjson_obj_get(root, "error"));
+    assert_str_eq(text_at(root, "/active_sessions/0/session_id"), id);
+    assert_str_has(text_at(root, "/hint"), "nothing to stop");
+    root = tool_do(&b, "stop_session", "{\"session_id\":\"%s\"}", id);
+    assert_true(b.success);
+    assert_null(yyjson_obj_get(root, "hint"));
 }
 
 /* ---- owners ---- */
@@ -940,6 +1020,27 @@ TEST(w31_no_path_of_the_host_is_in_an_error)
     assert_fails(&b, "create_session", "{}", "", "[path]");
     assert_null(strstr(buf_str(&b.payload), test_dir()));
     assert_null(strstr(buf_str(&b.payload), b.world.settings.state_dir));
+}
+
+/* An archive's names are its owner's, and are told whole; what is around them is not. */
+TEST(w31_the_name_of_an_entry_is_no_path_of_the_host)
+{
+    static const char *const rows[][2] = {
+        {"entry 'C:/x' leaves", "entry 'C:/x' leaves"},
+        {"entry '/etc/passwd' has an absolute name", "entry '/etc/passwd' has an absolute name"},
+        {"entry 'a b:/c (/d' at /srv/data", "entry 'a b:/c (/d' at [path]"},
+        {"entry 'a', '/srv/data'", "entry 'a', '[path]'"},
+        {"entry /srv/data", "entry [path]"},
+        {"entry '/srv/data", "entry '[path]"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        auto_json_mut yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+        struct error err;
+
+        error_set(&err, ERR_INVALID, "%s", rows[i][0]);
+        assert_str_eq(yyjson_mut_get_str(payload_text(doc, &err, NULL, NULL)), rows[i][1]);
+    }
 }
 
 TEST(case_48_host_paths_are_refused_by_default)

@@ -14,11 +14,11 @@ struct pin {
 
 /* In the order of the list. A wrong one is printed as it is now. */
 static const struct pin pins[] = {
-    {"create_session", "3fd9df00dab41e9665b0d5c3fec2d865be751555cc36a5cd65df44d0e3b384d3"},
-    {"execute_code", "d3643e5eced7c63addf73bc0981d344b0be4390c12f828e5d13a4ff15301fe70"},
-    {"execute_terminal", "048ff2036f086ebfa69b8eedd6b16026011125a89f9a732b096e44c3c0fe438d"},
-    {"import_files", "203596a7bd0e42eea8002513d13baa82a8a3e406292e974bf502609f0e43b352"},
-    {"export_files", "a8d3713f957363a70911400bbd224726f7743990833e922d48fbf1c9c2fdca1d"},
+    {"create_session", "7ddcb9927bf21939f310974ce776961a34f84b031fd549cb623638069a52bff8"},
+    {"execute_code", "ffdaee2c0738acb7866085a2cd4935e80d93502ebb72cb182066cc020e5ff945"},
+    {"execute_terminal", "17d7d718435d3b9051b67bd2b2b0506ad12f3ebe8b05a08ee9c0b7b55896ecfc"},
+    {"import_files", "883c088fbb56ea2c0a4cc9c7bdae44095ee22dbe19a69d313e2327ab28aa48ac"},
+    {"export_files", "66cb75d14cd5ca5427ecc0ab5bcd9dde928c2cf191fd7d6479e5ed672d2b327c"},
     {"stop_session", "1fb9dfd17159df4d597b56cb1bc0031f11ace015074bbdc9c5923f3b141171af"},
     {"list_sessions", "96293c28ffcfdec3ff7a1dd7d16a3086df2f9fee255faf5a49c2ff57e959a995"},
     {"interrupt_session", "03a62e780cd026bede2b5b90c4a59fbde6d968662af02637e05ecde4ac07cb01"},
