@@ -205,7 +205,9 @@ def test_a_session_of_each_language_keeps_its_state(tools, language):
     assert listed["stdout"].startswith("there\n") and "workspace" in listed["stdout"]
     assert tools("stop_session", session_id=session) == {"success": True, "session_id": session}
     refused(tools.code(session, "x"), r"ValueError: unknown session: '\w+' not found")
-    assert tools("stop_session", session_id=session) == {"success": False, "session_id": session}
+    again = tools("stop_session", session_id=session)
+    assert again.pop("hint").startswith("There is nothing to stop")
+    assert again == {"success": False, "session_id": session, "active_sessions": []}
 
 
 def test_python_is_the_default_and_bad_languages_are_refused(tools):
