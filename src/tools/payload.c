@@ -118,8 +118,8 @@ static bool path_is_known(const char *path, size_t len, const char *const own[2]
  * caller's own, and the reason why it was refused. 0 for none. */
 static size_t entry_length(const char *at)
 {
-    static const char entry[] = "entry '";
-    const char *end = str_starts(at, entry) ? strchr(at + strlen(entry), '\'') : NULL;
+    const char *quote = str_starts(at, "entry '") ? strchr(at, '\'') : NULL;
+    const char *end = quote ? strchr(quote + 1, '\'') : NULL;
 
     return end ? (size_t)(end - at) : 0;
 }
