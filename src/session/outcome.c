@@ -14,12 +14,13 @@ typedef void message_fn(const struct session *s, const struct run *r, char *ret,
 static void message_oom(const struct session *s, const struct run *r, char *ret, size_t size)
 {
     uint64_t most = session_settings(s)->memory_limit;
-    char remedy[120] = "Only the operator can raise the limit: work on less data at once";
+    char remedy[160] = "Only the operator can raise the limit: work on less data at once";
 
     if (s->memory_bytes < most)
         snprintf(remedy, sizeof(remedy),
-                 "Create a session with a higher memory_limit, up to %llu MiB, or work on less "
-                 "data at once",
+                 "Create a session with a higher memory_limit, up to %llu MiB "
+                 "(CONTAINER_MEMORY_LIMIT), or "
+                 "work on less data at once",
                  (unsigned long long)(most / MIB));
     snprintf(ret, size,
              "the session used more than its memory limit of %llu MiB (%s) and was ended; its "

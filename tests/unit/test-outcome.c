@@ -44,7 +44,7 @@ TEST(what_memory_can_be_had_is_told)
     assert_null(strstr(message("oom", RUN_CODE, false), "Create a session"));
     settings.memory_limit = 2048 * MIB;
     assert_str_has(message("oom", RUN_CODE, false), "256 MiB (memory_limit)");
-    assert_str_has(message("oom", RUN_CODE, false), "a higher memory_limit, up to 2048 MiB");
+    assert_str_has(message("oom", RUN_CODE, false), "up to 2048 MiB (CONTAINER_MEMORY_LIMIT)");
     settings.memory_limit = 256 * MIB;
 }
 
