@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import index
+import ownimage
 import pytest
 import sa as sa_module
 
@@ -277,42 +278,12 @@ def test_settings_example_and_page_are_current(agent):
             assert f.read() == printed, f"print {path} anew with doctor --print-settings {form}"
 
 
-BUILD = """#!/bin/sh
-set -e
-umask 022
-cd "$2"
-! grep -q '^CapEff:.0*$' /proc/self/status || { echo 'no capabilities left'; exit 1; }
-mkdir rootfs
-for dir in bin lib lib64 usr etc opt; do cp -a --reflink=auto "$REAL_ROOT/$dir" rootfs/; done
-mkdir -p rootfs/proc rootfs/dev rootfs/tmp rootfs/workspace rootfs/home/sandbox
-printf '%s\\n' 'bytes 1000' 'packages 2' "version $1 1.2.3" >facts
-"""
-
-
 def test_the_first_use_builds_the_image_although_privileges_are_gone(agent, tmp_path):
-    listed = agent("image", "list", "--json").stdout.splitlines()
-    (node,) = [r for r in map(json.loads, listed) if r["runtime"] == "node" and r["current"]]
-    images = os.environ["SANDBOX_IMAGE_DIR"]
-    libexec = tmp_path / "libexec"
-    libexec.mkdir()
-    for entry in (sa_module.BUILD / "libexec").iterdir():
-        if entry.name != "images":
-            (libexec / entry.name).symlink_to(entry.resolve())
-    for name in ("common", "node"):
-        (libexec / "images" / name).mkdir(parents=True)
-        (libexec / "images" / name / "packages").write_text("hello\n")
-    (libexec / "images/common/suite").write_text("trixie\n")
-    (libexec / "images/build").write_text(BUILD)
-    (libexec / "images/build").chmod(0o755)
-    env = {
-        "SANDBOX_AGENT_LIBEXEC": str(libexec),
-        "SANDBOX_IMAGE_DIR": str(tmp_path / "images"),
-        "REAL_ROOT": f"{images}/node/{node['name']}/rootfs",
-    }
+    env, recipe = ownimage.environment(sa_module.BUILD / "sandbox-agent", tmp_path)
     done = agent("run", "-l", "node", "-c", "6 * 7", env=env)
     assert (done.stdout, done.returncode) == ("42\n", 0), done.stderr
     assert "node: building image" in done.stderr
-    (libexec / "images/build").write_text("#!/bin/sh\nsleep 100\n")
+    recipe.write_text("#!/bin/sh\nsleep 100\n")
     process = subprocess.Popen(
         [sa_module.BUILD / "sandbox-agent", "run", "-l", "node", "-c", "1"],
         env={**os.environ, **env},
@@ -325,7 +296,7 @@ def test_the_first_use_builds_the_image_although_privileges_are_gone(agent, tmp_
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 1
     assert time.monotonic() - start < 20 and "stopped" in process.stderr.read()
-    (libexec / "images/build").write_text("#!/bin/sh\necho 'it is broken'; exit 1\n")
+    recipe.write_text("#!/bin/sh\necho 'it is broken'; exit 1\n")
     done = agent("run", "-l", "node", "-c", "6 * 7", env=env)
     assert done.returncode == 3 and "cannot build the node image" in done.stderr
     assert done.stderr.count("sandbox-agent: cannot") == 1
