@@ -6,6 +6,8 @@ import os
 import pwd
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 import index
 import pytest
@@ -17,19 +19,21 @@ USER = "sbx-rootless"
 
 
 @pytest.fixture(scope="module")
-def rootless(tmp_path_factory):
+def rootless():
     """Runs the program as an ordinary user: rootless("run", "-c", "1")."""
     if os.geteuid() != 0:
         pytest.skip("needs root to make an ordinary user")
     if not shutil.which("newuidmap"):
         pytest.skip("needs newuidmap")
     made = subprocess.run(["useradd", "--create-home", USER], check=False).returncode == 0
-    view = tmp_path_factory.mktemp("images")
-    # the images of root lie below a directory of mode 0700
+    # The images of root lie below a directory of mode 0700, as do pytest's own directories, and
+    # another run of pytest sets that mode again.
+    place = Path(tempfile.mkdtemp(prefix="images-"))
+    place.chmod(0o755)
+    view = place / "view"
+    view.mkdir()
     subprocess.run(["mount", "--bind", IMAGES, view], check=True)
-    for path in [view, *view.parents]:
-        if path.stat().st_mode & 0o005 != 0o005:
-            path.chmod(path.stat().st_mode | 0o055)
+    view.chmod(view.stat().st_mode | 0o055)
     home = pwd.getpwnam(USER).pw_dir
 
     def call(*words, env=None, timeout=120):
@@ -63,6 +67,8 @@ def rootless(tmp_path_factory):
 
     yield call
     subprocess.run(["umount", view], check=True)
+    view.rmdir()
+    place.rmdir()
     if made:
         subprocess.run(["userdel", "--remove", USER], check=False, stderr=subprocess.DEVNULL)
 
