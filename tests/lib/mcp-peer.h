@@ -77,9 +77,12 @@ struct peer_client {
 
 static inline void peer_client_done(struct peer_client *p)
 {
-    mcp_client_free(p->client);
-    mcp_channel_unref(&p->record->channel);
-    mcp_server_stop(p->server);
+    if (p->client)
+        mcp_client_free(p->client);
+    if (p->record)
+        mcp_channel_unref(&p->record->channel);
+    if (p->server)
+        mcp_server_stop(p->server);
     mcp_server_free(p->server);
     world_end(&p->world);
 }

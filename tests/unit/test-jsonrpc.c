@@ -70,6 +70,7 @@ TEST(deep_and_wide_messages_are_bounded)
     struct error error;
     int code;
 
+    assert_not_null(text);
     memset(text, '[', DEEP);
     assert_true(jsonrpc_parse(text, DEEP, &doc, &m, &code, &error) < 0);
     assert_int_eq(code, JSONRPC_PARSE_ERROR);

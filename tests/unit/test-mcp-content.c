@@ -17,18 +17,27 @@ enum { MESSAGE_MAX = 1048576, MESSAGE_ROOM = 8192 };
 static const unsigned char png_start[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 static const unsigned char png_end[] = "\0\0\0\0IENDcrc.";
 
+/* Out of the scope that would release it. */
+static struct buf buf_move(struct buf *b)
+{
+    struct buf moved = *b;
+
+    buf_init(b, 0);
+    return moved;
+}
+
 static struct buf png_of(uint32_t width, uint32_t height, size_t data_len)
 {
     unsigned char size[8], len[4];
-    struct buf b;
+    auto_buf struct buf b;
     int r;
 
+    buf_init(&b, 64 * MIB);
     for (int i = 0; i < 4; i++) {
         size[i] = (unsigned char)(width >> (24 - 8 * i));
         size[4 + i] = (unsigned char)(height >> (24 - 8 * i));
         len[i] = (unsigned char)(data_len >> (24 - 8 * i));
     }
-    buf_init(&b, 64 * MIB);
     r = buf_append(&b, png_start, sizeof(png_start) - 1) | buf_append(&b, size, 8) |
         buf_append(&b, "\x08\x02\0\0\0crc.", 9) | buf_append(&b, len, 4) |
         buf_append(&b, "IDAT", 4);
@@ -36,7 +45,7 @@ static struct buf png_of(uint32_t width, uint32_t height, size_t data_len)
         r |= buf_append_byte(&b, (unsigned char)(i * 7));
     r |= buf_append(&b, "crc.", 4) | buf_append(&b, png_end, sizeof(png_end) - 1);
     assert_int_eq(r, 0);
-    return b;
+    return buf_move(&b);
 }
 
 /* ---- the setting ---- */

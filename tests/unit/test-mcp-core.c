@@ -440,12 +440,14 @@ TEST(what_is_too_long_to_be_repeated_is_still_answered)
 {
     auto_peer_client struct peer_client p = {};
     auto_free char *text = malloc(3 * MIB);
-    int len = snprintf(text, 200,
-                       "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\","
-                       "\"params\":{\"uri\":\"");
+    int len;
 
+    assert_not_null(text);
     peer_client_start(&p, false);
     initialize(&p);
+    len = snprintf(text, 200,
+                   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\","
+                   "\"params\":{\"uri\":\"");
     memset(text + len, 'x', 2 * MIB);
     strcpy(text + len + 2 * MIB, "\"}}");
     say(&p, text);

@@ -122,24 +122,33 @@ TEST(very_long_pictures_keep_one_row)
 
 /* ---- codecs ---- */
 
+/* Out of the scope that would release it. */
+static struct buf buf_move(struct buf *b)
+{
+    struct buf moved = *b;
+
+    buf_init(b, 0);
+    return moved;
+}
+
 static struct buf png_of(const struct picture *p)
 {
+    auto_buf struct buf b;
     struct error err;
-    struct buf b;
 
     buf_init(&b, 64 * MIB);
     assert_ok(png_codec_write(p, &b, &err), err);
-    return b;
+    return buf_move(&b);
 }
 
 static struct buf jpeg_of(const struct picture *p, int quality)
 {
+    auto_buf struct buf b;
     struct error err;
-    struct buf b;
 
     buf_init(&b, 64 * MIB);
     assert_ok(jpeg_codec_write(p, quality, &b, &err), err);
-    return b;
+    return buf_move(&b);
 }
 
 static struct image_header shrunk(const struct buf *in, uint32_t side, size_t bytes,

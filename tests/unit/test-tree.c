@@ -114,10 +114,12 @@ TEST(tree_errors_show_names_that_a_terminal_can_bear)
 }
 
 /* Pushes "d path", "f path", "l path target" lines and returns what came out, or the error. */
+#define auto_guard __attribute__((cleanup(tree_guard_done)))
+
 static const char *guard_run(struct list *l, const struct tree_entry *e, size_t count)
 {
     static struct error err;
-    struct tree_guard g;
+    auto_guard struct tree_guard g;
     int r = 0;
 
     *l = (struct list){.sink = {list_entry, list_data}};
@@ -126,7 +128,6 @@ static const char *guard_run(struct list *l, const struct tree_entry *e, size_t 
         r = g.sink.entry(&g.sink, &e[i], &err);
     if (r == 0)
         r = tree_guard_finish(&g, &err);
-    tree_guard_done(&g);
     return r < 0 ? err.text : l->text;
 }
 
@@ -173,20 +174,19 @@ TEST(guard_refuses_escapes_of_other_systems)
 TEST(guard_counts_folders_that_nobody_named)
 {
     struct list list = {.sink = {list_entry, list_data}};
-    struct tree_guard g;
+    auto_guard struct tree_guard g;
     struct error err;
 
     tree_guard_init(&g, &list.sink);
     g.budget.entries = TREE_ENTRIES_MAX - 2;
     assert_int_eq(g.sink.entry(&g.sink, &(struct tree_entry)FILE_("a/b/c"), &err), -ERR_LIMIT);
-    tree_guard_done(&g);
 }
 
 TEST(guard_wants_exactly_the_data_of_a_file)
 {
     struct list list = {.sink = {list_entry, list_data}};
     const struct tree_entry two = {.type = TREE_FILE, .path = "a", .size = 2};
-    struct tree_guard g;
+    auto_guard struct tree_guard g;
     struct error err;
 
     tree_guard_init(&g, &list.sink);
@@ -198,5 +198,4 @@ TEST(guard_wants_exactly_the_data_of_a_file)
     assert_int_eq(g.sink.entry(&g.sink, &(struct tree_entry)FILE_("b"), &err), -ERR_PROTOCOL);
     assert_ok(g.sink.data(&g.sink, "y", 1, &err), err);
     assert_ok(tree_guard_finish(&g, &err), err);
-    tree_guard_done(&g);
 }
