@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/mcp_config.h"
+#include "cli/stop_signals.h"
 #include "http/server.h"
 #include "mcp/mcp.h"
 #include "session/session.h"
@@ -20,8 +21,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -45,8 +44,7 @@ struct door {
     struct session_manager *manager;
     struct mcp_server *server;
     int stop_fd;
-    pthread_t signals;
-    bool over; /* the thread for signals is to end; atomic */
+    struct stop_signals signals;
 };
 
 /* ---- whose sessions ---- */
@@ -107,39 +105,22 @@ static int thread_load(struct door *d, struct error *reterr)
 
 /* ---- signals ---- */
 
-static void signal_set_fill(sigset_t *ret)
+static void on_signal(void *user, int sig)
 {
-    sigemptyset(ret);
-    sigaddset(ret, SIGINT);
-    sigaddset(ret, SIGTERM);
-    sigaddset(ret, SIGHUP);
-    sigaddset(ret, SIGUSR1); /* wakes the thread that waits for them */
-}
-
-static void *signal_main(void *arg)
-{
-    struct door *d = arg;
+    const struct door *d = user;
     uint64_t one = 1;
-    sigset_t set;
-    int sig;
 
-    signal_set_fill(&set);
-    while (sigwait(&set, &sig) == 0 && !__atomic_load_n(&d->over, __ATOMIC_ACQUIRE)) {
-        if (sig != SIGUSR1 && fd_write_full(d->stop_fd, &one, sizeof(one), NULL) < 0)
-            _exit(EXIT_HOST);
-    }
-    return NULL;
+    if (fd_write_full(d->stop_fd, &one, sizeof(one), NULL) < 0)
+        _exit(EXIT_HOST);
 }
 
 static int signals_take(struct door *d, struct error *reterr)
 {
-    int e;
-
     d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (d->stop_fd < 0)
         return error_sys(reterr, errno, "cannot make an event descriptor");
-    e = pthread_create(&d->signals, NULL, signal_main, d);
-    return e ? error_sys(reterr, e, "cannot start a thread") : 0;
+    d->signals = (struct stop_signals){.handle = on_signal, .user = d};
+    return stop_signals_take(&d->signals, reterr);
 }
 
 /* ---- serving ---- */
@@ -199,9 +180,7 @@ static int serve(struct door *d, const struct verb_args *args, int out, struct e
         return r;
     r = listen ? http_serve(d, listen, reterr)
                : mcp_stdio_run(d->server, STDIN_FILENO, out, d->stop_fd, reterr);
-    __atomic_store_n(&d->over, true, __ATOMIC_RELEASE);
-    pthread_kill(d->signals, SIGUSR1);
-    pthread_join(d->signals, NULL);
+    stop_signals_leave(&d->signals);
     if (!mcp_server_stop(d->server)) {
         /* Its thread may still use everything; the keeper ends the sandboxes by their lease. */
         log_error("a call does not end; giving up");
@@ -220,15 +199,12 @@ static void door_close(struct door *d)
 
 static int door_open(struct door *d, const struct verb_args *args, struct error *reterr)
 {
-    sigset_t set;
     int r;
 
     if ((r = verb_settings(args, &d->settings, reterr)) < 0 || (r = thread_load(d, reterr)) < 0)
         return r;
     d->settings.allow_degraded |= verb_flag(args, "allow-degraded");
-    signal_set_fill(&set);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    stop_signals_block();
     return session_manager_new(
         &(struct session_manager_options){.size = sizeof(struct session_manager_options),
                                           .settings = &d->settings,

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "cli/display.h"
 #include "cli/screen.h"
+#include "cli/stop_signals.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -217,15 +218,6 @@ static void runner_done(struct runner *r)
 
 /* ---- signals ---- */
 
-static void signal_set_fill(sigset_t *ret)
-{
-    sigemptyset(ret);
-    sigaddset(ret, SIGINT);
-    sigaddset(ret, SIGTERM);
-    sigaddset(ret, SIGHUP);
-    sigaddset(ret, SIGUSR1); /* ends the thread that waits for them */
-}
-
 /* The session that is being made is ended, and with it the making. */
 static void creation_stop(struct runner *r)
 {
@@ -244,8 +236,9 @@ static void creation_stop(struct runner *r)
 }
 
 /* Ctrl-C stops the cell; a second one, or SIGTERM, also those that follow. */
-static void signal_handle(struct runner *r, int sig)
+static void signal_handle(void *user, int sig)
 {
+    struct runner *r = user;
     bool creating;
 
     pthread_mutex_lock(&r->lock);
@@ -257,33 +250,6 @@ static void signal_handle(struct runner *r, int sig)
     pthread_mutex_unlock(&r->lock);
     if (creating)
         creation_stop(r);
-}
-
-static void *signal_main(void *arg)
-{
-    sigset_t set;
-    int sig;
-
-    signal_set_fill(&set);
-    while (sigwait(&set, &sig) == 0 && sig != SIGUSR1)
-        signal_handle(arg, sig);
-    return NULL;
-}
-
-static int signals_take(struct runner *r, pthread_t *ret, struct error *reterr)
-{
-    int e = pthread_create(ret, NULL, signal_main, r);
-
-    return e ? error_sys(reterr, e, "cannot start a thread") : 0;
-}
-
-static void signals_block(void)
-{
-    sigset_t set;
-
-    signal_set_fill(&set);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
 }
 
 static bool runner_is_stopped(struct runner *r)
@@ -564,8 +530,8 @@ static int session_make(struct runner *r, struct error *reterr)
 
 static int session_run(struct runner *r, struct error *reterr)
 {
-    pthread_t signals;
-    int n = signals_take(r, &signals, reterr);
+    struct stop_signals signals = {.handle = signal_handle, .user = r};
+    int n = stop_signals_take(&signals, reterr);
 
     if (n < 0)
         return n;
@@ -574,8 +540,7 @@ static int session_run(struct runner *r, struct error *reterr)
         degraded_tell(r->session.degraded);
         n = cells_run(r);
     }
-    pthread_kill(signals, SIGUSR1);
-    pthread_join(signals, NULL);
+    stop_signals_leave(&signals);
     return n;
 }
 
@@ -607,7 +572,7 @@ static int runner_main(struct runner *r, const struct verb_args *args, struct er
         (n = display_sink_open(&r->displays, verb_option(args, "display-dir", NULL), reterr)) < 0)
         return n;
     settings.allow_degraded |= verb_flag(args, "allow-degraded");
-    signals_block();
+    stop_signals_block();
     n = session_manager_new(
         &(struct session_manager_options){.size = sizeof(struct session_manager_options),
                                           .settings = &settings,

@@ -300,3 +300,16 @@ def test_the_first_use_builds_the_image_although_privileges_are_gone(agent, tmp_
     done = agent("run", "-l", "node", "-c", "6 * 7", env=env)
     assert done.returncode == 3 and "cannot build the node image" in done.stderr
     assert done.stderr.count("sandbox-agent: cannot") == 1
+
+
+def test_a_signal_that_means_nothing_takes_no_other_away(state_dir):
+    with subprocess.Popen(
+        [sa_module.BUILD / "sandbox-agent", "run", "-c", "print(1, flush=True)\nwhile True: pass"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout.readline() == b"1\n"
+        process.send_signal(signal.SIGUSR1)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 1
