@@ -64,6 +64,35 @@ struct settings {
     const char *npm_registry;
     const char *cran;
     int64_t lease_s;
+
+    const char *listen; /* of `api` */
+    const char *api_key;
+    const char *api_keys_file;
+    const char *cors_origins; /* comma lists */
+    const char *allowed_hosts;
+    const char *api_base_url;
+    const char *encryption_key;
+    const char *chat_model;
+    const char *chat_model_provider;
+    const char *chat_model_api_key;
+    const char *chat_model_base_url;
+    const char *chat_model_supports_vision; /* a bool, or "" for: find out */
+    const char *private_model_hosts;        /* a comma list */
+    const char *approve_tools;
+    int64_t max_iterations;
+    int64_t history_tokens; /* 0: by the model */
+    int64_t max_model_calls;
+    int64_t max_parallel_runs;
+    int64_t run_timeout_s;
+    int64_t event_retention_s;
+    int64_t requests_per_second;
+    uint64_t upload_max;
+    bool crons;
+    const char *postgres_host;
+    const char *postgres_port;
+    const char *postgres_user;
+    const char *postgres_password;
+    const char *postgres_db;
 };
 
 struct setting_entry {
