@@ -141,3 +141,44 @@ yyjson_mut_val *json_mut_text(yyjson_mut_doc *doc, const char *text, size_t len)
 {
     return yyjson_mut_strncpy(doc, text ? text : "", len);
 }
+
+/* What a byte has to be written as, or NULL for itself. */
+static const char *escape_of(unsigned char c, char ret[7])
+{
+    static const char digits[] = "0123456789abcdef";
+    static const char named[] = "\bb\tt\nn\ff\rr\"\"\\\\";
+
+    for (const char *n = named; *n; n += 2) {
+        if ((unsigned char)*n == c) {
+            memcpy(ret, (char[]){'\\', n[1], 0}, 3);
+            return ret;
+        }
+    }
+    if (c >= 0x20)
+        return NULL;
+    memcpy(ret, "\\u00", 4);
+    ret[4] = digits[c >> 4];
+    ret[5] = digits[c & 15];
+    ret[6] = 0;
+    return ret;
+}
+
+int json_quote(struct buf *ret, const char *text, size_t len)
+{
+    size_t plain = 0;
+    char escape[7];
+
+    if (buf_reserve(ret, len + 2) < 0 || buf_append_byte(ret, '"') < 0)
+        return -1;
+    for (size_t i = 0; i < len; i++) {
+        const char *e = escape_of((unsigned char)text[i], escape);
+
+        if (e && (buf_append(ret, text + plain, i - plain) < 0 || buf_append_str(ret, e) < 0))
+            return -1;
+        if (e)
+            plain = i + 1;
+    }
+    if (buf_append(ret, text + plain, len - plain) < 0)
+        return -1;
+    return buf_append_byte(ret, '"');
+}

@@ -41,3 +41,6 @@ int json_mut_write(const yyjson_mut_doc *doc, struct buf *ret, struct error *ret
 
 /* A string value that may hold any UTF-8 text, copied into the document. */
 yyjson_mut_val *json_mut_text(yyjson_mut_doc *doc, const char *text, size_t len);
+
+/* Appends valid UTF-8 as a JSON string with its quotes. */
+int json_quote(struct buf *ret, const char *text, size_t len) must_check;

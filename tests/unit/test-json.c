@@ -117,3 +117,15 @@ TEST(writing_stops_at_the_limit)
     assert_ok(json_write(yyjson_doc_get_root(doc), &large, &err), err);
     assert_str_eq(buf_str(&large), text);
 }
+
+TEST(quotes_a_text)
+{
+    auto_buf struct buf b;
+
+    buf_init(&b, 100);
+    assert_int_eq(json_quote(&b, "a\"\\\n\x01\x7f\xc3\xa9", 8), 0);
+    assert_str_eq(buf_str(&b), "\"a\\\"\\\\\\n\\u0001\x7f\xc3\xa9\"");
+    buf_clear(&b);
+    assert_int_eq(json_quote(&b, "", 0), 0);
+    assert_str_eq(buf_str(&b), "\"\"");
+}
