@@ -137,18 +137,18 @@ static void on_progress(void *user, const char *text)
 /* Until a signal comes. */
 static int http_serve(struct door *d, const char *listen, struct error *reterr)
 {
-    static const struct route_entry *const tables[] = {mcp_http_routes, NULL};
     struct pollfd stop = {.fd = d->stop_fd, .events = POLLIN};
     struct http_server *server = NULL;
     struct mcp_http *door = NULL;
+    struct route_table tables[] = {{.entries = mcp_http_routes}, {0}};
     int r = mcp_http_new(d->server, &door, reterr);
 
     if (r < 0)
         return r;
+    tables[0].user = door;
     r = http_server_start(&(struct http_options){.size = sizeof(struct http_options),
                                                  .listen = listen,
                                                  .tables = tables,
-                                                 .user = door,
                                                  .cors_expose = "Mcp-Session-Id"},
                           &server, reterr);
     if (r < 0) {

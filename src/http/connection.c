@@ -45,7 +45,8 @@ void conn_admit(struct http_conn *conn)
         conn->next->prev = conn;
     server->conns = conn;
     /* The new one waits for its request, too, so there is always one to cut. */
-    if (conns_count(server, &conn->addr, &oldest) > server->options.connections_per_ip)
+    if (!(server->loopback_exempt && addr_classify(&conn->addr) == ADDR_LOOPBACK) &&
+        conns_count(server, &conn->addr, &oldest) > server->options.connections_per_ip)
         conn_cut(oldest, HTTP_GONE_SLOW);
     if (conns_count(server, NULL, &oldest) > server->options.connections)
         conn_cut(oldest, HTTP_GONE_SLOW);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of this room share. server.c speaks with the HTTP library, connection.c watches
- * the sockets, stream.c holds what other threads write, route.c finds the handler.
+ * What the files of this room share. server.c speaks with the HTTP library, listen.c makes the
+ * socket and connection.c watches all of them, check.c and route.c decide what a request may reach,
+ * request.c is what its handler sees, stream.c what goes on after the handler.
  */
 #pragma once
 
@@ -83,10 +84,17 @@ struct http_server {
     struct http_stream *streams;
     unsigned active; /* requests between their headers and the end of their answer */
     bool watch_stop;
+    bool loopback_exempt; /* from connections_per_ip */
     pthread_t watch;
     atomic_bool stopping;
     atomic_size_t body_bytes;
 };
+
+/* With the defaults; raises the limit of descriptors. */
+void http_options_fill(struct http_server *server, const struct http_options *given);
+
+/* Fills what is known once the port is: listen_fd, url, guard. */
+int http_listen(struct http_server *server, struct error *reterr) must_check;
 
 /* ---- a request ---- */
 
@@ -96,6 +104,7 @@ struct http_request {
     struct MHD_Connection *mhd;
     struct arena arena;
     struct buf body;
+    size_t body_max, body_len;
     size_t body_counted; /* of the server's body_bytes */
 
     char *raw;          /* the target as it came */
@@ -108,14 +117,20 @@ struct http_request {
     struct http_field headers[HTTP_HEADERS_MAX];
     size_t header_count;
     const struct route_entry *route;
+    void *user; /* of the route's table */
+    const char *principal;
+    void *context;
+    void (*context_release)(void *context);
     struct http_pair params[HTTP_PARAMS_MAX];
     size_t param_count;
 
     struct http_pair answer_headers[HTTP_HEADERS_MAX];
     size_t answer_count;
     const char *cors_origin; /* allowed and to be named in the answer */
-    bool started;            /* the headers were checked */
-    bool counted;            /* among the active ones */
+    bool has_body;
+    bool body_began; /* on_body() was called, and its end is still to be told */
+    bool started;    /* the headers were checked */
+    bool counted;    /* among the active ones */
     bool answered;
     bool last;        /* the connection is closed after the answer */
     bool unread;      /* some of the body will never be read */
@@ -135,6 +150,17 @@ struct http_answer {
 
 /* Takes over the reader, or a reference of the stream. */
 void server_answer(struct http_request *req, const struct http_answer *answer);
+
+/* {"detail": ...}, the one form of errors. 0, or <0 without memory. */
+int http_error_write(const struct error *error, struct buf *ret) must_check;
+
+/* ---- checks: before a body is read ---- */
+
+/* Everything that needs no body. <0 with the status in `refused`. */
+int http_request_check(struct http_request *req);
+
+/* To OPTIONS: what the path has, and what an allowed page may send. */
+void http_options_answer(struct http_request *req);
 
 /* ---- streams ---- */
 

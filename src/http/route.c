@@ -68,12 +68,13 @@ static void allow_add(struct buf *allow, const char *method)
 const struct route_entry *route_find(struct http_request *req, const char *method,
                                      struct buf *allow)
 {
-    const struct route_entry *const *table = req->server->options.tables;
+    const struct route_table *table = req->server->options.tables;
 
-    for (; table && *table; table++) {
-        for (const struct route_entry *e = *table; e->path; e++) {
+    for (; table && table->entries; table++) {
+        for (const struct route_entry *e = table->entries; e->path; e++) {
             if (!pattern_match(req, e->path))
                 continue;
+            req->user = table->user;
             if (str_eq(e->method, method))
                 return e;
             allow_add(allow, e->method);

@@ -24,7 +24,7 @@
 
 enum {
     POOL_SIZE = 128 << 10, /* of a connection: headers, and pieces of bodies */
-    STACK_SIZE = 2 << 20,
+    STACK_SIZE = 256 << 10,
     BLOCK_SIZE = 64 << 10, /* of a body that is pulled */
     CONNS_ENDING = 64,     /* that were cut, while their threads end */
     CUT_MS = 1000,         /* for the threads of connections that were cut */
@@ -330,90 +330,6 @@ static int head_read(struct http_request *req, const char *method, const char *v
     return http_head_check(&req->head, req->minor, &req->error);
 }
 
-static int refuse(struct http_request *req, unsigned status, const char *text)
-{
-    req->refused = status;
-    return error_set(&req->error,
-                     status == 403   ? ERR_DENIED
-                     : status == 404 ? ERR_NOT_FOUND
-                     : status == 413 ? ERR_LIMIT
-                     : status == 503 ? ERR_UNAVAILABLE
-                                     : ERR_INVALID,
-                     "%s", text);
-}
-
-static int hosts_check(struct http_request *req)
-{
-    const struct http_guard *guard = &req->server->guard;
-    const struct http_head *head = &req->head;
-    const char *absolute = req->target.authority;
-    struct http_authority host, other;
-
-    if (http_authority_parse(head->host.value, head->host.value_len, &host) < 0 ||
-        !http_guard_host(guard, &host))
-        return refuse(req, 403, "this server does not answer to that Host");
-    if (absolute && (http_authority_parse(absolute, strlen(absolute), &other) < 0 ||
-                     !str_eq(host.host, other.host) || host.port != other.port))
-        return refuse(req, 400, "the request's target and its Host differ");
-    if (head->origins == 0)
-        return 0;
-    if (!http_guard_origin(guard, &head->origin, &host))
-        return refuse(req, 403, "pages of that Origin may not use this server");
-    req->cors_origin = head->origin.value;
-    return 0;
-}
-
-static bool is_preflight(const struct http_request *req)
-{
-    return str_eq(req->method, "OPTIONS");
-}
-
-static int route_check(struct http_request *req)
-{
-    auto_buf struct buf allow;
-
-    buf_init(&allow, 256);
-    req->route = route_find(req, http_method(req), &allow);
-    if (req->route)
-        return 0;
-    if (!allow.len)
-        return refuse(req, 404, "there is nothing at this path");
-    http_header_add(
-        req, is_preflight(req) && req->cors_origin ? "Access-Control-Allow-Methods" : "Allow",
-        buf_str(&allow));
-    return is_preflight(req) ? 0 : refuse(req, 405, "this path has other methods");
-}
-
-static int body_check(struct http_request *req)
-{
-    const char *coding = http_header(req, "Content-Encoding");
-    size_t max =
-        req->route && req->route->body_max ? req->route->body_max : req->server->options.body_max;
-
-    buf_init(&req->body, max);
-    if (coding && strcasecmp(coding, "identity") != 0)
-        return refuse(req, 415, "the request's body has a Content-Encoding, which is not taken");
-    if (req->head.length > max)
-        return refuse(req, 413, "the request's body is too large");
-    return 0;
-}
-
-/* Everything that needs no body. Sets `refused`. */
-static int request_check(struct http_request *req)
-{
-    int r = http_target_parse(req->raw, req->raw_len, &req->arena, &req->target, &req->error);
-
-    if (r < 0) {
-        req->refused = r == -ERR_LIMIT ? 414 : r == -ERR_INVALID ? 400 : 500;
-        return r;
-    }
-    if (hosts_check(req) < 0 || route_check(req) < 0)
-        return -ERR_INVALID;
-    if (atomic_load(&req->server->stopping))
-        return refuse(req, 503, "the server is stopping");
-    return body_check(req);
-}
-
 /* ---- the life of a request ---- */
 
 static size_t on_unescape(void *cls, struct MHD_Connection *mhd, char *s)
@@ -438,21 +354,28 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *mhd
     return req;
 }
 
-/* Answers before the body was read, so the connection cannot go on. */
+/* An answer before the body was read, so the connection cannot go on. */
 static enum MHD_Result answer_early(struct http_request *req, unsigned status)
 {
     req->last = true;
     req->unread = true;
-    http_fail(req, status, &req->error);
+    if (!req->answered)
+        http_fail(req, status, &req->error);
     conn_phase_set(req->conn, CONN_SEND);
     return req->answered ? MHD_YES : MHD_NO;
+}
+
+/* Whether whoever asks may go on; else the answer is given. */
+static bool request_admit(struct http_request *req)
+{
+    const struct http_options *o = &req->server->options;
+
+    return !o->admit || !req->route || o->admit(o->admit_user, req);
 }
 
 static enum MHD_Result request_begin(struct http_request *req, const char *method,
                                      const char *version)
 {
-    bool body;
-
     if (!req->conn || !req->raw)
         return MHD_NO;
     req->counted = true;
@@ -460,25 +383,39 @@ static enum MHD_Result request_begin(struct http_request *req, const char *metho
     req->method = arena_strdup(&req->arena, method);
     if (!req->method || head_read(req, method, version) < 0)
         return answer_early(req, 400);
-    body = req->head.codings > 0 || req->head.length > 0;
+    req->has_body = req->head.codings > 0 || req->head.length > 0;
+    if (http_request_check(req) < 0 && req->has_body)
+        return answer_early(req, req->refused);
+    if (req->has_body) {
+        /* What it answers is the last of the connection, because the body stays unread. */
+        req->last = req->unread = true;
+        if (!request_admit(req)) {
+            error_set(&req->error, ERR_DENIED, "the request is not admitted");
+            return answer_early(req, 401);
+        }
+        req->unread = false;
+    }
     /* What ends a chunked body is where proxies and servers disagree. */
     req->last = req->head.codings > 0;
-    if (request_check(req) < 0 && body)
-        return answer_early(req, req->refused);
-    conn_phase_set(req->conn, body ? CONN_BODY : CONN_HANDLER);
+    conn_phase_set(req->conn, req->has_body ? CONN_BODY : CONN_HANDLER);
     return MHD_YES;
 }
 
 /* The library takes no answer in the middle of a body, so this one goes to the socket itself. */
-static void answer_raw(struct http_request *req, unsigned status, const char *text)
+static void answer_raw(struct http_request *req, unsigned status, const struct error *error)
 {
-    auto_buf struct buf answer;
+    auto_buf struct buf answer, body;
 
-    buf_init(&answer, 1024);
-    if (buf_printf(&answer,
-                   "HTTP/1.1 %u Refused\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
-                   "Connection: close\r\n\r\n%s\n",
-                   status, strlen(text) + 1, text) == 0)
+    buf_init(&answer, 16384);
+    buf_init(&body, 8192);
+    if (http_error_write(error, &body) == 0 &&
+        buf_printf(&answer,
+                   "HTTP/1.1 %u Refused\r\nContent-Type: application/json\r\n"
+                   "X-Content-Type-Options: nosniff\r\nContent-Length: %zu\r\n%s%s%s"
+                   "Connection: close\r\n\r\n%s",
+                   status, body.len, req->cors_origin ? "Access-Control-Allow-Origin: " : "",
+                   req->cors_origin ? req->cors_origin : "",
+                   req->cors_origin ? "\r\nVary: Origin\r\n" : "", buf_str(&body)) == 0)
         (void)!send(req->conn->fd, answer.data, answer.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     shutdown(req->conn->fd, SHUT_WR);
     req->answered = true;
@@ -491,12 +428,16 @@ static void body_drop(struct http_request *req)
     atomic_fetch_sub(&req->server->body_bytes, req->body_counted);
     req->body_counted = 0;
     buf_done(&req->body);
+    if (req->body_began)
+        (void)req->route->on_body(req, NULL, 0, NULL);
+    req->body_began = false;
 }
 
-static enum MHD_Result body_refuse(struct http_request *req, unsigned status, const char *text)
+static enum MHD_Result body_refuse(struct http_request *req, unsigned status)
 {
     body_drop(req);
-    answer_raw(req, status, text);
+    answer_raw(req, status ? status : (unsigned)error_entry(req->error.code)->http_status,
+               &req->error);
     return MHD_NO;
 }
 
@@ -506,56 +447,62 @@ static enum MHD_Result body_refuse(struct http_request *req, unsigned status, co
  */
 static void on_log(void *cls, const char *format, va_list args)
 {
+    struct error error;
     unsigned status;
 
     if (!current || !current->conn || current->answered ||
         !str_starts(format, "Error processing request (HTTP response code is %u"))
         return;
     status = va_arg(args, unsigned);
-    answer_raw(current, status, "the request is malformed or too large");
+    error_set(&error, status == 413 || status == 431 ? ERR_LIMIT : ERR_INVALID,
+              "the request is malformed or too large");
+    answer_raw(current, status, &error);
 }
 
 static enum MHD_Result request_body(struct http_request *req, const char *data, size_t *len)
 {
-    size_t total = atomic_fetch_add(&req->server->body_bytes, *len) + *len;
+    bool streamed = req->route && req->route->on_body;
+    size_t total = 0;
 
-    req->body_counted += *len;
     atomic_fetch_add(&req->conn->body, *len);
-    if (total > req->server->options.body_total)
-        return body_refuse(req, 503, "too many request bodies are under way");
-    if (*len > req->body.max - req->body.len)
-        return body_refuse(req, 413, "the request's body is too large");
-    if (buf_append(&req->body, data, *len) < 0)
-        return body_refuse(req, 503, "out of memory");
-    *len = 0;
-    return MHD_YES;
-}
-
-static void preflight_answer(struct http_request *req)
-{
-    const char *headers = http_header(req, "Access-Control-Request-Headers");
-
-    if (req->cors_origin) {
-        if (headers)
-            http_header_add(req, "Access-Control-Allow-Headers", headers);
-        http_header_add(req, "Access-Control-Max-Age", "600");
+    if (*len > req->body_max - req->body_len) {
+        error_set(&req->error, ERR_LIMIT, "the request's body is too large");
+        return body_refuse(req, 413);
     }
-    http_respond(req, 204, NULL, "", 0);
+    req->body_len += *len;
+    if (streamed) {
+        req->body_began = true;
+        if (req->route->on_body(req, data, *len, &req->error) < 0)
+            return body_refuse(req, 0);
+        *len = 0;
+        return MHD_YES;
+    }
+    total = atomic_fetch_add(&req->server->body_bytes, *len) + *len;
+    req->body_counted += *len;
+    if (total > req->server->options.body_total)
+        error_set(&req->error, ERR_UNAVAILABLE, "too many request bodies are under way");
+    else if (buf_append(&req->body, data, *len) < 0)
+        error_no_memory(&req->error);
+    else
+        *len = 0;
+    return *len > 0 ? body_refuse(req, 503) : MHD_YES;
 }
 
 static void request_handle(struct http_request *req)
 {
     struct error error;
 
+    req->body_began = false;
     if (req->refused) {
         http_fail(req, req->refused, &req->error);
         return;
     }
     if (!req->route) {
-        preflight_answer(req);
+        http_options_answer(req);
         return;
     }
-    req->route->handler(req);
+    if (req->has_body || request_admit(req))
+        req->route->handler(req);
     if (req->answered)
         return;
     error_set(&error, ERR_INTERNAL, "the request was not answered");
@@ -588,6 +535,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 static void request_free(struct http_request *req)
 {
     body_drop(req);
+    http_set_context(req, NULL, NULL);
     arena_done(&req->arena);
     free(req);
 }
@@ -616,109 +564,6 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 }
 
 /* ---- start and stop ---- */
-
-static void options_fill(struct http_server *server, const struct http_options *given)
-{
-    static const struct http_options defaults = {
-        .body_max = 32 * MIB,
-        .body_total = 256 * MIB,
-        .stream_buffer = MIB,
-        .connections = 1024,
-        .connections_per_ip = 256,
-        .min_rate = 1024,
-        .header_timeout_ms = 10000,
-        .idle_timeout_ms = 60000,
-        .body_timeout_ms = 10000,
-        .send_timeout_ms = 30000,
-        .keep_alive_ms = 15000,
-        .tick_ms = 250,
-    };
-    struct http_options *o = &server->options;
-
-    memcpy(o, given, MIN(given->size, sizeof(*o)));
-#define FILL(name) o->name = o->name ? o->name : defaults.name
-    FILL(body_max);
-    FILL(body_total);
-    FILL(stream_buffer);
-    FILL(connections);
-    FILL(connections_per_ip);
-    FILL(min_rate);
-    FILL(header_timeout_ms);
-    FILL(idle_timeout_ms);
-    FILL(body_timeout_ms);
-    FILL(send_timeout_ms);
-    FILL(keep_alive_ms);
-    FILL(tick_ms);
-#undef FILL
-}
-
-/* "HOST:PORT" with an address, or localhost. */
-static int listen_parse(const char *text, struct addr *ret, uint16_t *ret_port,
-                        struct error *reterr)
-{
-    const char *colon = strrchr(text, ':');
-    char host[HOST_SIZE];
-    int64_t port;
-
-    if (!colon || (size_t)(colon - text) >= sizeof(host) ||
-        str_parse_int(colon + 1, 0, UINT16_MAX, &port) < 0)
-        return error_set(reterr, ERR_INVALID, "'%s' is not HOST:PORT", text);
-    memcpy(host, text, (size_t)(colon - text));
-    host[colon - text] = 0;
-    if (addr_parse(str_eq(host, "localhost") ? "127.0.0.1" : host, ret) < 0)
-        return error_set(reterr, ERR_INVALID, "'%s' is no address to listen on", host);
-    *ret_port = (uint16_t)port;
-    return 0;
-}
-
-static int socket_listen(const struct addr *addr, uint16_t port, struct error *reterr)
-{
-    struct sockaddr_storage sa;
-    socklen_t len = addr_to_sockaddr(addr, port, &sa);
-    auto_fd int fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int on = 1;
-
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-        bind(fd, (struct sockaddr *)&sa, len) < 0 || listen(fd, SOMAXCONN) < 0) {
-        char text[ADDR_TEXT];
-
-        return error_sys(reterr, errno, "cannot listen on port %u of '%s'", port,
-                         addr_format(addr, text));
-    }
-    return TAKE_FD(fd);
-}
-
-static int server_listen(struct http_server *server, struct error *reterr)
-{
-    struct sockaddr_storage sa = {0};
-    socklen_t len = sizeof(sa);
-    struct addr addr;
-    char text[ADDR_TEXT];
-    int r = listen_parse(server->options.listen, &addr, &server->port, reterr);
-
-    if (r < 0)
-        return r;
-    addr_format(&addr, text);
-    if (addr_classify(&addr) != ADDR_LOOPBACK && !server->options.allow_remote)
-        return error_set(reterr, ERR_DENIED,
-                         "'%s' can be reached from other machines; listen on 127.0.0.1", text);
-    server->listen_fd = socket_listen(&addr, server->port, reterr);
-    if (server->listen_fd < 0)
-        return server->listen_fd;
-    if (getsockname(server->listen_fd, (struct sockaddr *)&sa, &len) < 0 ||
-        addr_from_sockaddr((struct sockaddr *)&sa, &addr, &server->port) < 0)
-        return error_sys(reterr, errno, "cannot tell the port that is listened on");
-    (void)!str_copy(server->bound, sizeof(server->bound), text);
-    snprintf(server->url, sizeof(server->url), addr.family == 6 ? "http://[%s]:%u" : "http://%s:%u",
-             text, server->port);
-    server->guard = (struct http_guard){
-        .port = server->port,
-        .bound = addr_classify(&addr) == ADDR_UNSPECIFIED ? NULL : server->bound,
-        .hosts = server->options.hosts,
-        .origins = server->options.origins,
-    };
-    return 0;
-}
 
 static void server_free(struct http_server *server)
 {
@@ -771,8 +616,8 @@ int http_server_start(const struct http_options *options, struct http_server **r
     pthread_mutex_init(&server->lock, NULL);
     http_cond_init(&server->changed);
     http_cond_init(&server->watch_wake);
-    options_fill(server, options);
-    r = server_listen(server, reterr);
+    http_options_fill(server, options);
+    r = http_listen(server, reterr);
     if (r == 0 && (errno = pthread_create(&server->watch, NULL, conn_watch_main, server)) != 0)
         r = error_sys(reterr, errno, "cannot start a thread");
     else if (r == 0 && (r = daemon_start(server, reterr)) < 0)

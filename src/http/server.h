@@ -7,16 +7,14 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/error.h"
+#include "http/request.h"
+#include "http/stream.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct http_server;
-struct http_request;
-struct http_stream;
 
 /* ---- routes ---- */
 
@@ -33,6 +31,21 @@ struct route_entry {
     const char *summary; /* one line for people and OpenAPI */
     http_handler_fn *handler;
     size_t body_max; /* 0: the server's */
+
+    /*
+     * Where a body is not to be held in memory: called before the handler, on its thread, with each
+     * piece. <0 answers with that error, and the rest is not read. After a piece follows either the
+     * handler or, once, a call with `data` NULL, so that nothing is left of a body that ended early
+     * or was refused. What it keeps between the calls it hangs on the request (http_set_context).
+     * A body that is empty has no pieces. NULL: http_body().
+     */
+    int (*on_body)(struct http_request *req, const char *data, size_t len, struct error *reterr);
+};
+
+/* Routes with what their handlers get by http_user(). */
+struct route_table {
+    const struct route_entry *entries; /* ended by one without a path */
+    void *user;
 };
 
 /* ---- the server ---- */
@@ -42,8 +55,15 @@ struct http_options {
     const char *listen; /* "HOST:PORT"; port 0 is any; HOST an address or "localhost" */
     bool allow_remote;  /* without it only loopback addresses are listened on */
 
-    const struct route_entry *const *tables; /* each ends with an entry without a path; NULL */
-    void *user;                              /* http_user() of every request */
+    const struct route_table *tables; /* ended by one without entries */
+
+    /*
+     * Who asks, before anything of the body is read and before the handler: says who it is by
+     * http_set_principal(), or answers (401) and returns false. Not asked for OPTIONS. NULL: nobody
+     * is asked.
+     */
+    bool (*admit)(void *user, struct http_request *req);
+    void *admit_user;
 
     /*
      * Lists that end with NULL, or NULL. Hosts: "name" (any port) or "name:port", beside loopback
@@ -51,14 +71,15 @@ struct http_options {
      * of loopback names with the own port and the page's own; "*" is any.
      */
     const char *const *hosts, *const *origins;
+    bool loopback_origins;   /* http:// pages of loopback names on any port are allowed, too */
     const char *cors_expose; /* response headers that pages may read: "A, B"; NULL */
 
     /* 0 stands for the default. */
     size_t body_max;             /* 32 MiB, of one request */
     size_t body_total;           /* 256 MiB, of all requests */
     size_t stream_buffer;        /* 1 MiB, of one stream */
-    unsigned connections;        /* 1024 */
-    unsigned connections_per_ip; /* 256 */
+    unsigned connections;        /* 4096, or fewer where descriptors are short */
+    unsigned connections_per_ip; /* 256, but of loopback addresses all */
     unsigned min_rate;           /* 1024 bytes a second, of bodies and of slow readers */
     unsigned header_timeout_ms;  /* 10 s from the first byte to the end of the headers */
     unsigned idle_timeout_ms;    /* 60 s between requests */
@@ -68,7 +89,9 @@ struct http_options {
     unsigned tick_ms;            /* 250: how exactly time-outs are kept */
 };
 
-/* Listens when it returns 0. The options' lists and tables are used until the server is stopped. */
+/* Listens when it returns 0. The options' lists and tables are used until the server is stopped.
+ * The process's soft limit of descriptors is raised to the hard one, unless `connections` says
+ * less. */
 int http_server_start(const struct http_options *options, struct http_server **ret,
                       struct error *reterr) must_check;
 
@@ -83,118 +106,3 @@ const char *http_server_url(const struct http_server *server);
  * process had better end.
  */
 int http_server_stop(struct http_server *server, unsigned grace_ms, struct error *reterr);
-
-/* ---- a request; valid until its handler returns ---- */
-
-void *http_user(const struct http_request *req);
-const char *http_method(const struct http_request *req); /* GET for HEAD */
-
-/*
- * The path in its only form: every segment decoded once, then "/" and "%" inside of a segment
- * written as %2F and %25. Segments "." and "..", also around an encoded slash, were refused.
- */
-const char *http_path(const struct http_request *req);
-const struct route_entry *http_route(const struct http_request *req);
-
-/* A segment's decoded text, or NULL. An encoded slash is a slash here, and any byte but NUL may be.
- */
-const char *http_param(const struct http_request *req, const char *name);
-
-/* The first value of the query, decoded, or NULL. */
-const char *http_query(const struct http_request *req, const char *name);
-
-/* Any case; the first of several; without white space around it. NULL when there is none. */
-const char *http_header(const struct http_request *req, const char *name);
-
-/* Whether more than one line carries this header. */
-bool http_header_repeats(const struct http_request *req, const char *name);
-
-/* The whole body. The handler may take its memory (buf_take). */
-struct buf *http_body(struct http_request *req);
-
-struct arena *http_arena(struct http_request *req);
-
-/* For handlers that block: whether the client has left or the server stops; and its socket, to
- * poll for POLLRDHUP beside other descriptors, never to read from. */
-bool http_is_gone(const struct http_request *req);
-int http_fd(const struct http_request *req);
-
-/* ---- answers ---- */
-
-/* Before the answer. A header that is not one is dropped, with a warning in the log. */
-void http_header_add(struct http_request *req, const char *name, const char *value);
-
-/* Content-Type is left out when NULL. The body is copied. */
-void http_respond(struct http_request *req, unsigned status, const char *content_type,
-                  const void *body, size_t len);
-
-/* {"error": NAME, "message": TEXT}; status 0 takes that of the error's code. */
-void http_fail(struct http_request *req, unsigned status, const struct error *error);
-
-/*
- * A body that is pulled as the client takes it; `size` -1 for unknown. `read` gives up to `len`
- * bytes, 0 at the end, <0 for a failure, which cuts the connection so that no client takes the
- * body for whole; as does an end before `size`. `close` is called once, always, also when the
- * answer could not be given; both run on the connection's thread.
- */
-struct http_reader {
-    ssize_t (*read)(void *user, char *ret, size_t len);
-    void (*close)(void *user);
-    void *user;
-};
-void http_respond_reader(struct http_request *req, unsigned status, const char *content_type,
-                         int64_t size, const struct http_reader *reader);
-
-/* ---- streams ---- */
-
-enum http_gone {
-    HTTP_GONE_CLIENT, /* it has closed the connection */
-    HTTP_GONE_SLOW,   /* it was dropped, because it did not take what was written */
-    HTTP_GONE_STOP,   /* the server is stopped */
-};
-
-/*
- * All may be NULL. on_gone is called at most once: within a second after the client has left,
- * whether or not something is written; not by a thread that writes, and not begun after
- * http_stream_close(). on_stop is called by http_server_stop(), before, and may write and close.
- * on_done is called once, after all others, even when http_stream_open() fails: `user` is not used
- * any more.
- */
-struct http_stream_options {
-    unsigned status;
-    const char *content_type;
-    void (*on_gone)(void *user, enum http_gone why);
-    void (*on_stop)(void *user);
-    void (*on_done)(void *user);
-    void *user;
-};
-
-/*
- * Answers with a body that any thread writes, also after the handler has returned. The result
- * belongs to the caller (http_stream_unref). "text/event-stream" is not cached, nor buffered by
- * proxies, and gets a comment every `keep_alive_ms` in which nothing was written.
- */
-int http_stream_open(struct http_request *req, const struct http_stream_options *options,
-                     struct http_stream **ret, struct error *reterr) must_check;
-
-/*
- * All of `data`, in order, or a failure. Waits while the client's buffer is full; but a handler's
- * own writes never wait. ERR_CANCELLED once the client has left or the stream is closed;
- * ERR_TIMEOUT when the client is too slow: it is dropped then. Any thread.
- */
-int http_stream_write(struct http_stream *stream, const void *data, size_t len,
-                      struct error *reterr) must_check;
-
-/* The regular end, once what was written is sent. Later calls do nothing. */
-void http_stream_close(struct http_stream *stream);
-
-/* The end as a failure: the connection is cut, and no client takes the body for whole. */
-void http_stream_abort(struct http_stream *stream);
-bool http_stream_is_gone(struct http_stream *stream);
-
-struct http_stream *http_stream_ref(struct http_stream *stream);
-/* The last one of a stream that nobody closed aborts it. */
-void http_stream_unref(struct http_stream *stream);
-
-DEFINE_CLEANUP(struct http_stream *, http_stream_unref)
-#define auto_http_stream __attribute__((cleanup(http_stream_unref_cleanup)))

@@ -7,6 +7,8 @@
  * the same. So an event stream is probed by a comment: what is gone answers it with a reset. Other
  * streams have no comments, and there the closed half is taken for the end.
  */
+#include "http/stream.h"
+
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -31,7 +33,8 @@ struct http_stream {
     atomic_uint calls; /* of them, those that may still call the user's functions */
     int wake;          /* eventfd: something changed for the connection's thread */
     struct http_stream_options options;
-    bool events; /* text/event-stream */
+    bool events;         /* text/event-stream */
+    const char *comment; /* what a client passes over; NULL where there is nothing such */
     unsigned keep_alive_ms, send_timeout_ms, min_rate;
     pthread_t opener; /* the connection's thread */
 
@@ -39,6 +42,7 @@ struct http_stream {
     struct http_conn *conn;
     struct http_stream *next, *prev;
     bool half_closed;
+    int64_t comment_at; /* when the next comment is due */
 
     pthread_mutex_t writer; /* one write after another, each whole; before `lock` */
     pthread_mutex_t lock;   /* of all below */
@@ -93,7 +97,11 @@ int stream_new(struct http_request *req, const struct http_stream_options *optio
     s->opener = pthread_self();
     s->options = *options;
     s->events = options->content_type && str_starts(options->content_type, "text/event-stream");
-    s->keep_alive_ms = o->keep_alive_ms;
+    s->comment = options->keep_alive_text ? options->keep_alive_text
+                 : s->events              ? ": keep-alive\n\n"
+                                          : NULL;
+    s->keep_alive_ms = options->keep_alive_ms ? options->keep_alive_ms : o->keep_alive_ms;
+    s->comment_at = s->comment ? clock_deadline(s->keep_alive_ms) : CLOCK_FOREVER;
     s->send_timeout_ms = o->send_timeout_ms;
     s->min_rate = o->min_rate;
     s->conn = req->conn;
@@ -108,7 +116,7 @@ int stream_new(struct http_request *req, const struct http_stream_options *optio
     return 0;
 }
 
-static void stream_wake(struct http_stream *s)
+void http_stream_wake(struct http_stream *s)
 {
     uint64_t one = 1;
 
@@ -128,7 +136,7 @@ static void stream_gone(struct http_stream *s, enum http_gone why)
     s->told |= tell;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
-    stream_wake(s);
+    http_stream_wake(s);
     if (tell)
         s->options.on_gone(s->options.user, why);
 }
@@ -195,20 +203,36 @@ static ssize_t data_take(struct http_stream *s, char *ret, size_t len)
     return n > 0 ? (ssize_t)n : dead ? -1 : end ? 0 : -2;
 }
 
-static ssize_t comment_put(char *ret, size_t len)
+/* As data_take(), of a stream that its user fills itself. */
+static ssize_t user_pull(struct http_stream *s, char *ret, size_t len)
 {
-    static const char comment[] = ": keep-alive\n\n";
+    ssize_t n = s->options.pull(s->options.user, ret, len);
 
-    if (len < sizeof(comment) - 1)
+    if (n > 0)
+        return n;
+    if (n == 0)
+        return -2;
+    if (n == -1)
+        http_stream_close(s);
+    else
+        http_stream_abort(s);
+    return n == -1 ? 0 : -1;
+}
+
+static ssize_t comment_put(const struct http_stream *s, char *ret, size_t len)
+{
+    size_t size = strlen(s->comment);
+
+    if (size == 0 || len < size)
         return -1;
-    memcpy(ret, comment, sizeof(comment) - 1);
-    return sizeof(comment) - 1;
+    memcpy(ret, s->comment, size);
+    return (ssize_t)size;
 }
 
 /* Waits for a change: 1, 0 when a comment is due, -1 when the client has left. */
 static int change_wait(struct http_stream *s)
 {
-    int timeout = !s->events ? -1 : s->half_closed ? PROBE_MS : (int)s->keep_alive_ms;
+    int64_t until = s->half_closed ? MIN(s->comment_at, clock_deadline(PROBE_MS)) : s->comment_at;
     struct pollfd p[2] = {
         {.fd = s->wake, .events = POLLIN},
         {.fd = s->conn->fd, .events = s->half_closed ? 0 : POLLRDHUP},
@@ -217,33 +241,44 @@ static int change_wait(struct http_stream *s)
     int n;
 
     do
-        n = poll(p, 2, timeout);
+        n = poll(p, 2, clock_poll_ms(until));
     while (n < 0 && errno == EINTR);
     if (n < 0 || (p[1].revents & (POLLERR | POLLHUP | POLLNVAL)))
         return -1;
     if (p[1].revents & POLLRDHUP) {
         s->half_closed = true;
-        return s->events ? 0 : -1;
+        return s->comment ? 0 : -1;
     }
     if (p[0].revents)
         (void)!read(s->wake, &count, sizeof(count));
     return n > 0;
 }
 
-ssize_t stream_pull(struct http_stream *s, char *ret, size_t len)
+static ssize_t bytes_wait(struct http_stream *s, char *ret, size_t len)
 {
     for (;;) {
         ssize_t n = data_take(s, ret, len);
         int changed;
 
+        if (n == -2 && s->options.pull)
+            n = user_pull(s, ret, len);
         if (n >= -1)
             return n;
         changed = change_wait(s);
         if (changed < 0)
             return -1;
         if (changed == 0)
-            return comment_put(ret, len);
+            return comment_put(s, ret, len);
     }
+}
+
+ssize_t stream_pull(struct http_stream *s, char *ret, size_t len)
+{
+    ssize_t n = bytes_wait(s, ret, len);
+
+    if (s->comment)
+        s->comment_at = clock_deadline(s->keep_alive_ms);
+    return n;
 }
 
 void stream_detach(struct http_stream *s)
@@ -401,7 +436,7 @@ static int write_locked(struct http_stream *s, const char *data, size_t len, str
         if (n < 0)
             return error_no_memory(reterr);
         if (n > 0)
-            stream_wake(s);
+            http_stream_wake(s);
         data += n;
         len -= (size_t)n;
     }
@@ -418,7 +453,7 @@ int http_stream_write(struct http_stream *s, const void *data, size_t len, struc
     pthread_mutex_unlock(&s->lock);
     pthread_mutex_unlock(&s->writer);
     if (r == -ERR_TIMEOUT || r == -ERR_NO_MEMORY)
-        stream_wake(s);
+        http_stream_wake(s);
     return r;
 }
 
@@ -428,7 +463,7 @@ void http_stream_close(struct http_stream *s)
     s->closed = true;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
-    stream_wake(s);
+    http_stream_wake(s);
 }
 
 void http_stream_abort(struct http_stream *s)
@@ -438,7 +473,7 @@ void http_stream_abort(struct http_stream *s)
     s->closed = true;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
-    stream_wake(s);
+    http_stream_wake(s);
 }
 
 bool http_stream_is_gone(struct http_stream *s)
@@ -462,7 +497,8 @@ void http_stream_unref(struct http_stream *s)
 {
     if (!s)
         return;
-    if (atomic_fetch_sub(&s->users, 1) == 1)
+    /* The end of a pulled one is what `pull` says. */
+    if (atomic_fetch_sub(&s->users, 1) == 1 && !s->options.pull)
         http_stream_abort(s);
     stream_release(s);
 }

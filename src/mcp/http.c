@@ -287,8 +287,8 @@ static void on_delete(struct http_request *req)
 }
 
 const struct route_entry mcp_http_routes[] = {
-    {"POST", "/mcp", "A message of the Model Context Protocol", on_post, MCP_MESSAGE_MAX},
-    {"GET", "/mcp", "The server's own messages to a session", on_get, 0},
-    {"DELETE", "/mcp", "Ends a session", on_delete, 0},
-    {NULL, NULL, NULL, NULL, 0},
+    {"POST", "/mcp", "A message of the Model Context Protocol", on_post, MCP_MESSAGE_MAX, NULL},
+    {"GET", "/mcp", "The server's own messages to a session", on_get, 0, NULL},
+    {"DELETE", "/mcp", "Ends a session", on_delete, 0, NULL},
+    {.path = NULL},
 };

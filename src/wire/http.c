@@ -340,11 +340,15 @@ int http_authority_parse(const char *s, size_t len, struct http_authority *ret)
     return host_canonical(s, host_len, ret->host);
 }
 
+static bool is_loopback(const struct http_authority *a)
+{
+    return str_eq(a->host, "localhost") || str_eq(a->host, "127.0.0.1") || str_eq(a->host, "::1");
+}
+
 static bool is_own(const struct http_guard *guard, const struct http_authority *a, uint16_t port)
 {
     return port == guard->port &&
-           (str_eq(a->host, "localhost") || str_eq(a->host, "127.0.0.1") ||
-            str_eq(a->host, "::1") || (guard->bound && str_eq(a->host, guard->bound)));
+           (is_loopback(a) || (guard->bound && str_eq(a->host, guard->bound)));
 }
 
 static bool host_entry_has(const char *entry, const struct http_authority *host)
@@ -393,7 +397,7 @@ static bool origin_is_own(const struct http_guard *guard, const struct http_fiel
         http_authority_parse(origin->value + skip, origin->value_len - skip, &a) < 0)
         return false;
     port = a.port ? a.port : standard;
-    if (http && is_own(guard, &a, port))
+    if (http && (is_own(guard, &a, port) || (guard->loopback_origins && is_loopback(&a))))
         return true;
     return str_eq(a.host, host->host) && port == (host->port ? host->port : standard);
 }

@@ -81,12 +81,13 @@ struct http_guard {
     uint16_t port;     /* the server's own */
     const char *bound; /* an address that it listens on beside loopback, or NULL */
     const char *const *hosts, *const *origins; /* further ones, ended by NULL; or NULL */
+    bool loopback_origins;                     /* http:// and a loopback name with any port */
 };
 
 /* localhost, 127.0.0.1, [::1] and `bound` with the own port; a host of the list; "*" is any. */
 bool http_guard_host(const struct http_guard *guard, const struct http_authority *host);
 
-/* http:// and one of the former with the own port; http(s):// and what Host says; one of the list;
- * "*" is any. "null" is nobody's. */
+/* http:// and one of the former with the own port, or a loopback name with any where that is
+ * allowed; http(s):// and what Host says; one of the list; "*" is any. "null" is nobody's. */
 bool http_guard_origin(const struct http_guard *guard, const struct http_field *origin,
                        const struct http_authority *host);

@@ -12,11 +12,11 @@ static void hello(struct http_request *req)
 }
 
 static const struct route_entry routes[] = {
-    {"GET", "/hello", "", hello, 0},
-    {"POST", "/hello", "", hello, 0},
-    {NULL, NULL, NULL, NULL, 0},
+    {"GET", "/hello", "", hello, 0, NULL},
+    {"POST", "/hello", "", hello, 0, NULL},
+    {.path = NULL},
 };
-static const struct route_entry *const tables[] = {routes, NULL};
+static const struct route_table tables[] = {{.entries = routes}, {.entries = NULL}};
 static const char *const own_hosts[] = {"box.example", "fixed.example:81", NULL};
 static const char *const own_origins[] = {"https://app.example", "http://localhost:3000/",
                                           "vscode-webview://abc", NULL};
@@ -177,7 +177,8 @@ TEST(preflights_are_answered_to_allowed_pages_only)
     assert_int_eq(ask(good, s.port, "OPTIONS", "localhost:%P", "https://app.example", asks), 204);
     assert_str_has(good->data, "Access-Control-Allow-Origin: https://app.example\r\n");
     assert_str_has(good->data, "Vary: Origin\r\n");
-    assert_str_has(good->data, "Access-Control-Allow-Methods: GET, HEAD, POST, OPTIONS\r\n");
+    assert_str_has(good->data, "Access-Control-Allow-Methods: "
+                               "GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS\r\n");
     assert_str_has(good->data, "Access-Control-Allow-Headers: content-type, x-a\r\n");
     assert_null(strstr(good->data, "Allow-Credentials"));
     assert_int_eq(ask(bad, s.port, "OPTIONS", "localhost:%P", "http://evil.test", asks), 403);

@@ -55,20 +55,20 @@ static void bad_header(struct http_request *req)
 }
 
 static const struct route_entry routes[] = {
-    {"GET", "/", "", hello, 0},
-    {"GET", "/hello", "", hello, 0},
-    {"POST", "/echo", "", echo, 0},
-    {"POST", "/small", "", echo, 10},
-    {"GET", "/item/{name}", "", show, 0},
-    {"GET", "/item/{name}/part", "", show, 0},
-    {"GET", "/files/{rest...}", "", show, 0},
-    {"GET", "/fail", "", fail, 0},
-    {"GET", "/silent", "", silent, 0},
-    {"GET", "/twice", "", twice, 0},
-    {"GET", "/bad-header", "", bad_header, 0},
-    {NULL, NULL, NULL, NULL, 0},
+    {"GET", "/", "", hello, 0, NULL},
+    {"GET", "/hello", "", hello, 0, NULL},
+    {"POST", "/echo", "", echo, 0, NULL},
+    {"POST", "/small", "", echo, 10, NULL},
+    {"GET", "/item/{name}", "", show, 0, NULL},
+    {"GET", "/item/{name}/part", "", show, 0, NULL},
+    {"GET", "/files/{rest...}", "", show, 0, NULL},
+    {"GET", "/fail", "", fail, 0, NULL},
+    {"GET", "/silent", "", silent, 0, NULL},
+    {"GET", "/twice", "", twice, 0, NULL},
+    {"GET", "/bad-header", "", bad_header, 0, NULL},
+    {.path = NULL},
 };
-static const struct route_entry *const tables[] = {routes, NULL};
+static const struct route_table tables[] = {{.entries = routes}, {.entries = NULL}};
 static const char *const hosts[] = {"h", NULL};
 
 static struct served start(void)
@@ -252,7 +252,9 @@ static const struct {
     {"GET /files/a%00b HTTP/1.1", "", 400, ""},
     {"GET /hello#x HTTP/1.1", "", 400, ""},
     {"GET /a\\b HTTP/1.1", "", 400, ""},
-    {"GET /fail HTTP/1.1", "", 429, "{\"error\":\"LIMIT_REACHED\",\"message\":\"no \\\"more"},
+    {"GET /fail HTTP/1.1", "", 429,
+     "{\"detail\":\"no \\\"more\\\" of it\",\"error\":\"LIMIT_REACHED\","
+     "\"message\":\"no \\\"more\\\" of it\",\"details\":null}"},
     {"GET /silent HTTP/1.1", "", 500, "INTERNAL"},
     {"GET /twice HTTP/1.1", "", 200, "hello"},
     {"GET /bad-header HTTP/1.1", "", 200, "hello"},

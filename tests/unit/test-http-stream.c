@@ -134,11 +134,13 @@ static void deaf(struct http_request *req)
 }
 
 static const struct route_entry routes[] = {
-    {"GET", "/stream", "", stream, 0}, {"GET", "/pull", "", pull, 0},
-    {"GET", "/block", "", block, 0},   {"GET", "/deaf", "", deaf, 0},
-    {NULL, NULL, NULL, NULL, 0},
+    {"GET", "/stream", "", stream, 0, NULL},
+    {"GET", "/pull", "", pull, 0, NULL},
+    {"GET", "/block", "", block, 0, NULL},
+    {"GET", "/deaf", "", deaf, 0, NULL},
+    {.path = NULL},
 };
-static const struct route_entry *const tables[] = {routes, NULL};
+static const struct route_table tables[] = {{.entries = routes}, {.entries = NULL}};
 static const char *const hosts[] = {"h", NULL};
 
 static struct served start(struct http_options o)

@@ -13,9 +13,8 @@ struct endpoint {
     struct peer_client mcp;
     struct mcp_http *http;
     struct served served;
+    struct route_table tables[2];
 };
-
-static const struct route_entry *const tables[] = {mcp_http_routes, NULL};
 
 static void endpoint_start(struct endpoint *e)
 {
@@ -23,8 +22,9 @@ static void endpoint_start(struct endpoint *e)
 
     peer_client_start(&e->mcp, true);
     assert_ok(mcp_http_new(e->mcp.server, &e->http, &err), err);
-    e->served = served_start((struct http_options){
-        .tables = tables, .user = e->http, .keep_alive_ms = 200, .tick_ms = 50});
+    e->tables[0] = (struct route_table){mcp_http_routes, e->http};
+    e->served = served_start(
+        (struct http_options){.tables = e->tables, .keep_alive_ms = 200, .tick_ms = 50});
 }
 
 static void endpoint_done(struct endpoint *e)
