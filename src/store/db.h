@@ -2,10 +2,12 @@
 /*
  * The two databases behind one table of functions. All SQL of this room is the part that SQLite and
  * PostgreSQL share: parameters $1, $2 ... (each used in order of its number), RETURNING, ON
- * CONFLICT, and `json_contains(text, text)`, which the engines define (JSON containment: every
- * member of the second is in the first; arrays as sets). Times are microseconds in BIGINT, JSON is
- * TEXT that comes back byte for byte, bytes are BLOB on SQLite and BYTEA on PostgreSQL (the schema
- * files say BYTEA, and the SQLite engine takes it as an affinity of its own).
+ * CONFLICT, and two functions that the engines define: `json_contains(text, text)` (JSON
+ * containment: every member of the second is in the first; arrays as sets) and `now_us()` (the
+ * database's clock, one for all servers). Times are microseconds in BIGINT, JSON is TEXT that comes
+ * back byte for byte, bytes are BLOB on SQLite and BYTEA on PostgreSQL (the schema files say BYTEA,
+ * and the SQLite engine takes it as an affinity of its own). A parameter that may be NULL and that
+ * nothing gives a type, as in `$1 IS NULL`, is written CAST($1 AS TEXT).
  */
 #pragma once
 
@@ -53,8 +55,10 @@ struct store_engine {
     const char *name; /* "sqlite", "postgres" */
     int (*open)(const struct settings *settings, void **ret, struct error *reterr);
     void (*close)(void *conn);
-    bool (*is_alive)(void *conn);                   /* false: it is closed and opened anew */
-    int (*begin)(void *conn, struct error *reterr); /* for writing, at once */
+    bool (*is_alive)(void *conn); /* false: it is closed and opened anew */
+    /* For writing: takes the right to write at once, and each statement sees what others have
+     * committed. For reading: one snapshot. */
+    int (*begin)(void *conn, bool write, struct error *reterr);
     int (*commit)(void *conn, struct error *reterr);
     void (*rollback)(void *conn);
     /* The count of changed rows, or <0. ERR_BUSY is for what may succeed when the transaction is
@@ -63,7 +67,8 @@ struct store_engine {
     int64_t (*exec)(void *conn, const struct store_statement *st, struct error *reterr);
     /* Many statements without parameters, as of a schema file. */
     int (*script)(void *conn, const char *sql, struct error *reterr);
-    unsigned connections; /* at most so many; 1 writer at a time where `serial_writes` */
+    const char *migrate_lock; /* a statement that makes other migrations wait, or NULL */
+    unsigned connections;     /* at most so many; 1 writer at a time where `serial_writes` */
     bool serial_writes;
 };
 
@@ -71,6 +76,9 @@ extern const struct store_engine store_sqlite, store_postgres;
 
 /* In a transaction. The count of changed (or returned) rows, or <0. */
 int64_t store_exec(struct store_tx *tx, const struct store_statement *st, struct error *reterr);
+
+/* Many statements without parameters. */
+int store_script(struct store_tx *tx, const char *sql, struct error *reterr) must_check;
 
 /* Shorthands: `params` is a compound literal array. */
 #define STORE_PARAMS(...) \
@@ -89,6 +97,8 @@ int store_write(struct store *s, store_body_fn *body, void *user, struct error *
 
 /* The same for reading only: a snapshot, without waiting for writers. */
 int store_read(struct store *s, store_body_fn *body, void *user, struct error *reterr) must_check;
+
+const struct store_engine *store_engine_of(const struct store *s);
 
 /* Applies schema/NNNN-*.sql that were not applied yet, each in a transaction. A database of a newer
  * program is refused by name. */
