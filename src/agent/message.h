@@ -23,6 +23,7 @@ enum { TRANSCRIPT_MAX = 100000 };
 struct message {
     atomic_uint refs;
     enum message_type type;
+    bool has_calls;   /* see message_has_calls() */
     int64_t ref;      /* in the store; 0: not stored yet. Set once, by the run that stores it */
     const char *id;   /* never empty */
     const char *json; /* compact, keys in the order of the contract */
