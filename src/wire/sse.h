@@ -35,7 +35,8 @@ struct sse_parser {
     bool had_cr, started, has_data;
 };
 
-/* `event` and `data` live until it returns; <0 ends the feed with that failure. */
+/* `event` ("message" when none was given) and `data` (NUL-terminated) live until it returns; <0
+ * ends the feed with that failure. */
 typedef int sse_event_fn(void *user, const char *event, const char *data, size_t len,
                          struct error *reterr);
 
