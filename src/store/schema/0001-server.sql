@@ -11,7 +11,8 @@
 -- postgres: CREATE FUNCTION json_contains(a TEXT, b TEXT) RETURNS BOOLEAN
 -- postgres: LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 -- postgres: BEGIN
--- postgres:     RETURN replace(a, '\u0000', '\ufffd')::JSONB @> replace(b, '\u0000', '\ufffd')::JSONB;
+-- postgres:     RETURN replace(a, '\u0000', '\ufffd')::JSONB
+-- postgres:         @> replace(b, '\u0000', '\ufffd')::JSONB;
 -- postgres: EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
 -- postgres:     RETURN FALSE;
 -- postgres: END
