@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/uuid.h"
+#include "store/items.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,7 +34,8 @@ int store_ping(struct store *s, struct error *reterr) must_check;
 /* A page of a search. */
 struct store_page {
     int64_t limit, offset;
-    const char *sort_by; /* a name of the resource's own table of sortable columns; NULL: default */
+    const char *sort_by; /* a name of the resource's own table of sortable columns (another one is
+                            ERR_INVALID); NULL: default */
     bool ascending;
 };
 
@@ -46,13 +48,15 @@ struct store_assistant {
     int64_t version, created_us, updated_us;
 };
 
-/* With `exists_ok` an assistant of this id is given back instead of ERR_EXISTS. */
+/* Version 1. With `exists_ok` an assistant of this id that the owner sees is given back instead of
+ * ERR_EXISTS. JSON members that are NULL are {}. */
 int store_assistant_create(struct store *s, const struct store_assistant *a, bool exists_ok,
                            struct arena *arena, struct store_assistant *ret,
                            struct error *reterr) must_check;
 int store_assistant_get(struct store *s, const char *owner, const char *id, struct arena *arena,
                         struct store_assistant *ret, struct error *reterr) must_check;
-/* A new version of what the caller made of the former one; versions begin with 1. */
+/* A new version of what the caller made of the former one; versions begin with 1. Who sees the
+ * system's assistants may not change them: ERR_DENIED. */
 int store_assistant_update(struct store *s, const char *owner, const struct store_assistant *a,
                            struct arena *arena, struct store_assistant *ret,
                            struct error *reterr) must_check;
@@ -69,7 +73,7 @@ int store_assistant_search(struct store *s, const char *owner,
                            const struct store_page *page, struct arena *arena,
                            struct store_assistant **ret, size_t *ret_count, int64_t *ret_total,
                            struct error *reterr) must_check;
-/* Newest first. */
+/* Newest first, whatever `page` says of the order; `created_us` is the version's. */
 int store_assistant_versions(struct store *s, const char *owner, const char *id,
                              const char *metadata, const struct store_page *page,
                              struct arena *arena, struct store_assistant **ret, size_t *ret_count,
@@ -87,7 +91,7 @@ struct store_thread {
     const char *interrupts;        /* JSON object {task_id: [interrupt]}; "{}" */
     const char *error;             /* text of the last run's failure, or NULL */
     const char *head;              /* newest checkpoint id, or NULL */
-    const char *ttl;               /* JSON, or NULL */
+    const char *ttl;               /* JSON {"ttl": minutes, "strategy": ...} or minutes; NULL */
     int64_t created_us, updated_us, state_updated_us, expires_us; /* 0: never */
 };
 
@@ -120,91 +124,8 @@ int store_thread_search(struct store *s, const char *owner,
                         const struct store_thread_filter *filter, const struct store_page *page,
                         struct arena *arena, struct store_thread **ret, size_t *ret_count,
                         int64_t *ret_total, struct error *reterr) must_check;
-/* Ids (of any owner) whose time to live is over and that are not busy; their owners beside them. */
+/* Some that nothing was done with for as long as their ttl says and that are not busy, of any
+ * owner. Those whose strategy is not "delete" get their time anew, so each is told once. */
 int store_thread_expired(struct store *s, int64_t now_us, struct arena *arena,
                          struct store_thread **ret, size_t *ret_count,
                          struct error *reterr) must_check;
-
-/* ---- blobs: what a message refers to by the SHA-256 of its bytes ---- */
-
-struct store_blob {
-    const char *sha256; /* 64 hex digits */
-    const char *mime;
-    const char *data; /* as in the message: base64 or text */
-    size_t len;
-};
-int store_blob_put(struct store *s, const char *thread_id, const struct store_blob *b,
-                   struct error *reterr) must_check;
-/* Only one that a message of this thread refers to. */
-int store_blob_get(struct store *s, const char *thread_id, const char *sha256, struct arena *arena,
-                   struct store_blob *ret, struct error *reterr) must_check;
-
-/* ---- items: the long-term store ---- */
-
-struct store_item {
-    const char *namespace;   /* labels joined by "."; no label is empty or holds one */
-    const char *key, *value; /* JSON object */
-    int64_t created_us, updated_us, expires_us, ttl_us;
-};
-int store_item_put(struct store *s, const char *owner, const struct store_item *item,
-                   struct error *reterr) must_check;
-/* Its time to live begins again when `refresh`. */
-int store_item_get(struct store *s, const char *owner, const char *namespace, const char *key,
-                   bool refresh, struct arena *arena, struct store_item *ret,
-                   struct error *reterr) must_check;
-int store_item_delete(struct store *s, const char *owner, const char *namespace, const char *key,
-                      struct error *reterr) must_check;
-/* `prefix` "" is all; `filter`: JSON contained in the value; `query`: text that the value holds. */
-int store_item_search(struct store *s, const char *owner, const char *prefix, const char *filter,
-                      const char *query, const struct store_page *page, struct arena *arena,
-                      struct store_item **ret, size_t *ret_count, struct error *reterr) must_check;
-/* All distinct namespaces of the owner, sorted. */
-int store_item_namespaces(struct store *s, const char *owner, struct arena *arena,
-                          const char ***ret, size_t *ret_count, struct error *reterr) must_check;
-int store_item_expire(struct store *s, int64_t now_us, struct error *reterr) must_check;
-
-/* ---- crons ---- */
-
-struct store_cron {
-    const char *id, *owner, *assistant_id, *thread_id; /* thread_id NULL: a fresh one per run */
-    const char *schedule, *timezone;                   /* timezone NULL: UTC */
-    const char *payload, *metadata, *on_run_completed; /* JSON, JSON, word or NULL */
-    bool enabled;
-    int64_t next_us, end_us, created_us, updated_us; /* end_us 0: never */
-};
-int store_cron_put(struct store *s, const struct store_cron *c, struct error *reterr) must_check;
-int store_cron_get(struct store *s, const char *owner, const char *id, struct arena *arena,
-                   struct store_cron *ret, struct error *reterr) must_check;
-int store_cron_delete(struct store *s, const char *owner, const char *id,
-                      struct error *reterr) must_check;
-struct store_cron_filter {
-    const char *assistant_id, *thread_id; /* NULL: any */
-    int enabled;                          /* -1: any */
-};
-int store_cron_search(struct store *s, const char *owner, const struct store_cron_filter *filter,
-                      const struct store_page *page, struct arena *arena, struct store_cron **ret,
-                      size_t *ret_count, int64_t *ret_total, struct error *reterr) must_check;
-/* Takes one that is due, of any owner, and moves it to `next_us` (the caller computes it from
- * `find`): so of several servers one starts it. 1, or 0 when none is due. */
-typedef int64_t store_cron_next_fn(const struct store_cron *c, int64_t after_us);
-int store_cron_take(struct store *s, int64_t now_us, store_cron_next_fn *next, struct arena *arena,
-                    struct store_cron *ret, struct error *reterr) must_check;
-
-/* ---- exports and settings ---- */
-
-struct store_export {
-    const char *thread_id, *session_id, *path;
-};
-int store_export_put(struct store *s, const struct store_export *e,
-                     struct error *reterr) must_check;
-/* Of one session, or of all when `session_id` is NULL. */
-int store_export_list(struct store *s, const char *session_id, struct arena *arena,
-                      struct store_export **ret, size_t *ret_count,
-                      struct error *reterr) must_check;
-int store_export_delete(struct store *s, const char *session_id, struct error *reterr) must_check;
-
-/* A sealed text (sealed.h); NULL when there is none. */
-int store_settings_get(struct store *s, const char *owner, struct arena *arena, const char **ret,
-                       struct error *reterr) must_check;
-int store_settings_put(struct store *s, const char *owner, const char *sealed,
-                       struct error *reterr) must_check;
