@@ -33,6 +33,14 @@ struct view_options {
 int view_make(const struct transcript *t, const struct view_options *options, struct arena *arena,
               struct llm_message **ret, size_t *ret_count, struct error *reterr) must_check;
 
+/*
+ * What a model replied, as the AI message that view_make() reads back. What a provider wants back
+ * untouched goes along as `extras.raw` of a block or a call, for that provider only. Content is a
+ * text where nothing but text came without such. `id` NULL: a new one.
+ */
+int view_reply(const struct llm_reply *reply, const char *id, const char *provider,
+               struct message **ret, struct error *reterr) must_check;
+
 /* About so many tokens: 4 bytes of ASCII or one other character each. */
 int64_t view_tokens(const char *text, size_t len);
 
