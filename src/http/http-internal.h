@@ -15,7 +15,12 @@
 struct MHD_Connection;
 struct MHD_Daemon;
 
-enum { HTTP_ARENA_MAX = 4 << 20, HTTP_PARAMS_MAX = 16, HTTP_HEADERS_MAX = 128 };
+enum {
+    HTTP_ARENA_MAX = 4 << 20,
+    HTTP_PARAMS_MAX = 16,
+    HTTP_HEADERS_MAX = 128,
+    HTTP_ANSWER_HEADERS_MAX = 32,
+};
 
 /* ---- connections: one per socket, known to the watcher ---- */
 
@@ -114,7 +119,7 @@ struct http_request {
     unsigned minor; /* HTTP/1.minor */
     struct http_target target;
     struct http_head head;
-    struct http_field headers[HTTP_HEADERS_MAX];
+    struct http_field *headers;
     size_t header_count;
     const struct route_entry *route;
     void *user; /* of the route's table */
@@ -124,7 +129,7 @@ struct http_request {
     struct http_pair params[HTTP_PARAMS_MAX];
     size_t param_count;
 
-    struct http_pair answer_headers[HTTP_HEADERS_MAX];
+    struct http_pair answer_headers[HTTP_ANSWER_HEADERS_MAX];
     size_t answer_count;
     const char *cors_origin; /* allowed and to be named in the answer */
     bool has_body;

@@ -125,7 +125,7 @@ void http_header_add(struct http_request *req, const char *name, const char *val
     struct http_pair pair = {arena_strdup(&req->arena, name), arena_strdup(&req->arena, value)};
 
     if (!http_is_token(name, strlen(name)) || !http_is_value(value, strlen(value)) || !pair.name ||
-        !pair.value || req->answer_count == HTTP_HEADERS_MAX) {
+        !pair.value || req->answer_count == HTTP_ANSWER_HEADERS_MAX) {
         log_warn("a response header is not sent name=%s", name);
         return;
     }

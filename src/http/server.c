@@ -23,12 +23,13 @@
 #include <stdio.h>
 
 enum {
-    POOL_SIZE = 128 << 10, /* of a connection: headers, and pieces of bodies */
+    POOL_SIZE = 24 << 10, /* of a connection: headers, and pieces of bodies */
     STACK_SIZE = 256 << 10,
-    BLOCK_SIZE = 64 << 10, /* of a body that is pulled */
-    CONNS_ENDING = 64,     /* that were cut, while their threads end */
-    CUT_MS = 1000,         /* for the threads of connections that were cut */
-    LOST_PEER_MS = 60000,  /* until a peer that acknowledges nothing is given up */
+    BLOCK_SIZE = 64 << 10,  /* of a body that is pulled */
+    STREAM_BLOCK = 1 << 10, /* of a stream, which has it for as long as it lasts */
+    CONNS_ENDING = 64,      /* that were cut, while their threads end */
+    CUT_MS = 1000,          /* for the threads of connections that were cut */
+    LOST_PEER_MS = 60000,   /* until a peer that acknowledges nothing is given up */
 };
 
 /* What this connection's thread is reading. */
@@ -191,8 +192,8 @@ static struct MHD_Response *response_new(struct http_request *req, const struct 
     if (!a->stream)
         return MHD_create_response_from_buffer(a->len, (void *)(uintptr_t)a->body,
                                                MHD_RESPMEM_MUST_COPY);
-    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_SIZE, on_stream, a->stream,
-                                                 on_stream_done);
+    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_stream,
+                                                 a->stream, on_stream_done);
     if (!response)
         on_stream_done(a->stream);
     return response;
@@ -243,10 +244,6 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 {
     struct http_request *req = cls;
 
-    if (req->header_count == HTTP_HEADERS_MAX) {
-        req->header_count++;
-        return MHD_NO;
-    }
     req->headers[req->header_count++] =
         (struct http_field){name, value ? value : "", name_len, value_len};
     return MHD_YES;
@@ -308,10 +305,14 @@ static int headers_keep(struct http_request *req)
 static int head_read(struct http_request *req, const char *method, const char *version)
 {
     static const char form[] = "HTTP/1.";
+    int count = MHD_get_connection_values_n(req->mhd, MHD_HEADER_KIND, NULL, NULL);
 
-    MHD_get_connection_values_n(req->mhd, MHD_HEADER_KIND, on_header, req);
-    if (req->header_count > HTTP_HEADERS_MAX)
+    if (count > HTTP_HEADERS_MAX)
         return malformed(req, "the request has too many headers");
+    req->headers = arena_alloc(&req->arena, (size_t)count * sizeof(*req->headers));
+    if (!req->headers)
+        return error_no_memory(&req->error);
+    MHD_get_connection_values_n(req->mhd, MHD_HEADER_KIND, on_header, req);
     if (strncmp(version, form, sizeof(form) - 1) != 0 ||
         (!str_eq(version + 7, "0") && !str_eq(version + 7, "1")))
         return malformed(req, "the request's version is not supported");

@@ -196,7 +196,13 @@ static int query_parse(const char *s, size_t len, struct arena *arena, struct ht
                        struct error *reterr)
 {
     const char *end = s + len;
+    size_t max = 1;
 
+    for (size_t i = 0; i < len && max < HTTP_QUERY_MAX; i++)
+        max += s[i] == '&';
+    ret->query = arena_alloc(arena, max * sizeof(*ret->query));
+    if (!ret->query)
+        return error_no_memory(reterr);
     for (; s < end; s++) {
         const char *stop = memchr(s, '&', (size_t)(end - s));
         size_t size = (size_t)((stop ? stop : end) - s);
@@ -265,6 +271,7 @@ int http_target_parse(const char *text, size_t len, struct arena *arena, struct 
     int r;
 
     ret->authority = NULL;
+    ret->query = NULL;
     ret->segment_count = ret->query_count = 0;
     if (len > HTTP_TARGET_MAX)
         return error_set(reterr, ERR_LIMIT, "the request's target is longer than %d bytes",

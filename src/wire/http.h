@@ -54,7 +54,7 @@ struct http_target {
     const char *path;      /* segments joined; "/" and "%" inside of one are %2F and %25 */
     const char *segments[HTTP_SEGMENTS_MAX]; /* decoded once; "/" has one that is empty */
     size_t segment_count;
-    struct http_pair query[HTTP_QUERY_MAX]; /* decoded, "+" is a space */
+    struct http_pair *query; /* decoded, "+" is a space */
     size_t query_count;
 };
 
