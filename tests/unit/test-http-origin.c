@@ -188,6 +188,98 @@ TEST(preflights_are_answered_to_allowed_pages_only)
     assert_str_has(get->data, "Access-Control-Expose-Headers: Mcp-Session-Id\r\n");
 }
 
+/* With loopback_origins; %P is the server's port, %Q another one. */
+static const struct {
+    const char *origin;
+    int status;
+} loopback_rows[] = {
+    {"http://localhost", 200},
+    {"http://localhost:%P", 200},
+    {"http://localhost:%Q", 200},
+    {"HTTP://LocalHost:3000", 200},
+    {"http://127.0.0.1:5173", 200},
+    {"http://[::1]:5173", 200},
+    {"https://app.example", 200},
+    {"https://localhost:3000", 403},
+    {"http://127.0.0.2:3000", 403},
+    {"http://127.1:3000", 403},
+    {"http://[::ffff:127.0.0.1]:3000", 403},
+    {"http://0.0.0.0:3000", 403},
+    {"http://localhost.:3000", 403},
+    {"http://localhost.evil.test:3000", 403},
+    {"http://app.localhost:3000", 403},
+    {"http://localhost:3000/", 403},
+    {"http://localhost:99999", 403},
+    {"http://localhost:", 403},
+    {"http://localhost:3000@evil.test", 403},
+    {"http://evil.test@localhost:3000", 403},
+    {"null", 403},
+    {"file://", 403},
+    {"*", 403},
+};
+
+TEST(pages_of_loopback_names_may_be_let_in)
+{
+    auto_served struct served s = served_start(
+        (struct http_options){.tables = tables, .origins = own_origins, .loopback_origins = true});
+
+    for (size_t i = 0; i < ARRAY_LEN(loopback_rows); i++) {
+        auto_raw struct raw *r = raw_open(s.port, 0);
+        char origin[128], want[256];
+        int status = ask(r, s.port, "GET", "localhost:%P", loopback_rows[i].origin, "");
+
+        if (status != loopback_rows[i].status)
+            test_fail(__FILE__, __LINE__, "%s gives %d", loopback_rows[i].origin, status);
+        snprintf(want, sizeof(want), "Access-Control-Allow-Origin: %s\r\n",
+                 fill(origin, loopback_rows[i].origin, s.port));
+        assert_true((strstr(r->data, want) != NULL) == (status == 200));
+        assert_null(strstr(r->data, "Allow-Origin: *"));
+    }
+}
+
+/* What a preflight asks for, and what it must and must not get. */
+static const struct {
+    const char *path, *more, *has, *hasnt;
+    int status;
+} preflight_rows[] = {
+    {"/hello",
+     "Access-Control-Request-Headers: content-type, x-api-key,x-auth-scheme ,authorization, "
+     "last-event-id\r\n",
+     "Access-Control-Allow-Headers: content-type, x-api-key, x-auth-scheme, authorization, "
+     "last-event-id\r\n",
+     "Private", 204},
+    {"/hello", "Access-Control-Request-Headers: ok, b@d, , x y, *,mcp-session-id\r\n",
+     "Access-Control-Allow-Headers: ok, *, mcp-session-id\r\n", "b@d", 204},
+    {"/hello", "Access-Control-Request-Headers:\r\n", "Access-Control-Max-Age: 600\r\n",
+     "Allow-Headers", 204},
+    {"/hello", "", "Access-Control-Allow-Methods: GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS\r\n",
+     "Allow-Headers", 204},
+    {"/hello", "Access-Control-Request-Private-Network: true\r\n",
+     "Access-Control-Allow-Private-Network: true\r\n", "Credentials", 204},
+    {"/hello", "Access-Control-Request-Private-Network: false\r\n", "", "Private", 204},
+    /* The request that follows says what is wrong, in a way that the page can read. */
+    {"/none", "", "Access-Control-Allow-Origin: https://app.example\r\n", "Credentials", 204},
+};
+
+TEST(a_preflight_gets_what_it_asks_for)
+{
+    auto_served struct served s = start();
+
+    for (size_t i = 0; i < ARRAY_LEN(preflight_rows); i++) {
+        auto_raw struct raw *r = raw_open(s.port, 0);
+        char text[1024];
+
+        snprintf(text, sizeof(text),
+                 "OPTIONS %s HTTP/1.1\r\nHost: localhost:%u\r\nOrigin: https://app.example\r\n"
+                 "Access-Control-Request-Method: POST\r\n%s\r\n",
+                 preflight_rows[i].path, s.port, preflight_rows[i].more);
+        if (raw_request(r, text) != preflight_rows[i].status)
+            test_fail(__FILE__, __LINE__, "'%s' gives %s", text, r->data);
+        assert_str_has(r->data, preflight_rows[i].has);
+        assert_null(strstr(r->data, preflight_rows[i].hasnt));
+    }
+}
+
 TEST(any_is_any)
 {
     static const char *const any[] = {"*", NULL};
