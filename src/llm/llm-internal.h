@@ -81,19 +81,23 @@ int stream_reply(struct llm_stream *s, struct llm_reply *ret, struct error *rete
 
 int stream_header(struct llm_stream *s, struct error *reterr, const char *fmt, ...)
     __attribute__((format(printf, 3, 4))) must_check;
-/* "data:MIME;base64,DATA", or the part's URL; NULL when it has neither or memory is short. */
+/* These give NULL without memory, and adding NULL to a document fails. */
+
+/* "data:MIME;base64,DATA", or the part's URL. */
 yyjson_mut_val *build_data_url(yyjson_mut_doc *doc, const struct llm_part *part);
 /* A part that is nothing: an image or file without data and URL, a text of nothing but space. */
 bool build_is_empty(const struct llm_part *part);
-/* A call's arguments as an object: what was no object is a string in it. */
+/* PNG, JPEG, GIF, WebP, or a URL. */
+bool build_is_picture(const struct llm_part *part);
+/* A call's arguments as an object: what is none becomes a string in one. */
 yyjson_mut_val *build_arguments(yyjson_mut_doc *doc, const struct llm_tool_call *call);
-/* A tool's schema: an object at its root, without what no provider takes there. */
+/* A tool's schema: an object at its root, without what no service takes there. */
 yyjson_mut_val *build_schema(yyjson_mut_doc *doc, const struct llm_tool *tool);
-/* JSON text into the document; NULL when it is none. */
+/* JSON text into the document; NULL also when it is none. */
 yyjson_mut_val *build_json(yyjson_mut_doc *doc, const char *text);
-/* The name of a call for ^[a-zA-Z0-9_-]{1,64}$, whatever a model has made up; id alike, of up to
- * `max` characters, the same for the same. */
+/* The name of a call for ^[a-zA-Z0-9_-]{1,64}$, whatever a model has made up. */
 yyjson_mut_val *build_name(yyjson_mut_doc *doc, const char *name);
+/* An id for ^[a-zA-Z0-9_-]{1,max}$ (max >= 37): the same for the same. */
 yyjson_mut_val *build_id(yyjson_mut_doc *doc, const char *id, size_t max);
 
 /* ---- for feed() ---- */
@@ -130,6 +134,14 @@ int stream_fail(struct llm_stream *s, unsigned status, const char *message, stru
  * apart are put together by the stream_* functions. */
 int stream_json(struct llm_stream *s, const char *data, size_t len, yyjson_doc **ret,
                 struct error *reterr) must_check;
+
+/* A number of tokens and the like; -1 when the member is none. */
+static inline int64_t json_count(yyjson_val *object, const char *key)
+{
+    yyjson_val *v = yyjson_obj_get(object, key);
+
+    return yyjson_is_int(v) && yyjson_get_sint(v) >= 0 ? yyjson_get_sint(v) : -1;
+}
 
 /* Appends a piece of text with its halves joined to the ones before and NUL as U+FFFD. */
 int text_join(unsigned *held, const char *text, size_t len, struct buf *ret) must_check;

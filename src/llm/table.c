@@ -6,6 +6,8 @@
 #include <strings.h>
 
 const struct provider_entry *const provider_table[] = {
+    &provider_openai,
+    &provider_anthropic,
     NULL,
 };
 
