@@ -62,6 +62,8 @@ struct agent_run_spec {
     int64_t max_steps;          /* supersteps: recursion_limit or MAX_ITERATIONS */
     const char *metadata;       /* JSON object for checkpoints' metadata; NULL */
     int cancel_fd;              /* readable: stop */
+    bool recovered;             /* a former attempt was cut off at this checkpoint: what its tools
+                                   step had begun is answered as of unknown outcome, not done again */
     bool answers_input;         /* a cell that waits for a line interrupts the run */
     bool inline_displays;       /* messages of events hold all data */
 };

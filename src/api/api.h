@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The LangGraph Platform (Agent Server) API with the built-in agent, as route tables for the HTTP
+ * server. Contract: the published OpenAPI of Agent Server and what its clients call.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "http/server.h"
+
+struct api;
+struct session_manager;
+struct settings;
+
+struct api_options {
+    size_t size; /* sizeof(struct api_options) */
+    const struct settings *settings;
+    struct session_manager *manager;
+};
+
+/* Opens the store, reads the keys, takes up what a former process left. */
+int api_new(const struct api_options *options, struct api **ret, struct error *reterr) must_check;
+
+/* The tables, all with the api as their user; ended by one without entries. Valid while it is. */
+const struct route_table *api_tables(const struct api *api);
+
+/* http_options.admit, with the api as its user: knows keys and owners. */
+bool api_admit(void *user, struct http_request *req);
+
+/* Whether a key is asked for: only then another address than loopback may be listened on. */
+bool api_has_keys(const struct api *api);
+
+/* Response headers that pages may read. */
+#define API_CORS_EXPOSE \
+    "Content-Location, Location, X-Pagination-Total, X-Pagination-Next, " \
+    "X-Request-Id, Mcp-Session-Id"
+
+/* Tables of other doors on the same port: what /openapi.json lists beside its own. */
+void api_describe(struct api *api, const struct route_entry *entries);
+
+/* Starts taking runs from the queue, once the port is known ("http://127.0.0.1:8000"). */
+int api_start(struct api *api, const char *url, struct error *reterr) must_check;
+
+/*
+ * Takes no more runs, lets those that are active end for `grace_ms`, then interrupts them; their
+ * state is saved and their streams have their last event when it returns. Then the HTTP server is
+ * stopped, and the api freed.
+ */
+void api_stop(struct api *api, unsigned grace_ms);
+void api_free(struct api *api);

@@ -1,0 +1,766 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which runs this process knows, and who takes the next one. A run that was created here is claimed
+ * at once by its creator's thread; the dispatcher takes what could not start then (its thread was
+ * busy, its time had not come) and what another server left. The store decides who gets it.
+ */
+#include "api/live-internal.h"
+#include "api/thread_log.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+
+enum {
+    TICK_MS = 1000,
+    LEASE_MS = 30000,
+    RENEW_MS = 2000, /* also how soon a cancellation is seen that another server took */
+    ATTEMPTS_MAX = 3,
+    RUN_ARENA_MAX = 16 << 10,
+    CLAIM_ARENA_MAX = 64 << 20,
+    STACK_BYTES = 1 << 20,
+};
+#define LOG_BYTES (8 * MIB)
+#define LOGS_BYTES (256 * MIB) /* of all runs that have ended */
+
+/* ---- the runs that are known ---- */
+
+static struct live_run **bucket_of(struct live *l, const char *id)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *id; id++)
+        hash = (hash ^ (unsigned char)*id) * 16777619u;
+    return &l->buckets[hash % LIVE_BUCKETS];
+}
+
+struct live_run *live_run_ref(struct live_run *r)
+{
+    atomic_fetch_add(&r->refs, 1);
+    return r;
+}
+
+void live_run_unref(struct live_run *r)
+{
+    if (!r || atomic_fetch_sub(&r->refs, 1) > 1)
+        return;
+    event_log_unref(r->log);
+    buf_done(&r->values);
+    arena_done(&r->arena);
+    if (r->cancel_fd >= 0)
+        close(r->cancel_fd);
+    free(r);
+}
+
+/* A larger number for each run, so that frames of two runs of a thread are in order. */
+static int64_t epoch_next(struct live *l)
+{
+    int64_t now = clock_wall_ms();
+
+    pthread_mutex_lock(&l->lock);
+    l->last_epoch_ms = now = MAX(now, l->last_epoch_ms + 1);
+    pthread_mutex_unlock(&l->lock);
+    return now;
+}
+
+static int run_new(struct live *l, const struct store_run *row, uint32_t modes,
+                   struct live_run **ret, struct error *reterr)
+{
+    auto_live_run struct live_run *r = calloc(1, sizeof(*r));
+    int n;
+
+    if (!r)
+        return error_no_memory(reterr);
+    atomic_init(&r->refs, 1);
+    arena_init(&r->arena, RUN_ARENA_MAX);
+    buf_init(&r->values, API_ANSWER_MAX);
+    r->live = l;
+    r->modes = modes;
+    r->id = arena_strdup(&r->arena, row->id);
+    r->thread_id = arena_strdup(&r->arena, row->thread_id);
+    r->owner = arena_strdup(&r->arena, row->owner);
+    r->epoch_ms = epoch_next(l);
+    r->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (r->cancel_fd < 0)
+        return error_sys(reterr, errno, "cannot make an event descriptor");
+    if (!r->id || !r->thread_id || !r->owner)
+        return error_no_memory(reterr);
+    n = event_log_new(&(struct event_log_options){.max_bytes = LOG_BYTES, .epoch_ms = r->epoch_ms},
+                      &r->log, reterr);
+    if (n < 0)
+        return n;
+    *ret = TAKE_PTR(r);
+    return 0;
+}
+
+/* With the lock held. */
+static struct live_run *run_find(struct live *l, const char *id)
+{
+    struct live_run *r = *bucket_of(l, id);
+
+    while (r && !str_eq(r->id, id))
+        r = r->next;
+    return r;
+}
+
+struct live_run *live_run_find(struct live *l, const char *id)
+{
+    struct live_run *r;
+
+    pthread_mutex_lock(&l->lock);
+    r = run_find(l, id);
+    if (r)
+        live_run_ref(r);
+    pthread_mutex_unlock(&l->lock);
+    return r;
+}
+
+/* The list's own reference is the caller's. */
+static void run_link(struct live *l, struct live_run *r)
+{
+    struct live_run **bucket = bucket_of(l, r->id);
+
+    r->next = *bucket;
+    *bucket = live_run_ref(r);
+    l->counts.known++;
+}
+
+struct live_run *live_thread_next(struct live *l, const char *thread_id, int64_t after_epoch_ms)
+{
+    struct live_run *best = NULL;
+
+    pthread_mutex_lock(&l->lock);
+    for (size_t i = 0; i < LIVE_BUCKETS; i++) {
+        for (struct live_run *r = l->buckets[i]; r; r = r->next) {
+            if (r->epoch_ms > after_epoch_ms && str_eq(r->thread_id, thread_id) &&
+                (!best || r->epoch_ms < best->epoch_ms))
+                best = r;
+        }
+    }
+    if (best)
+        live_run_ref(best);
+    pthread_mutex_unlock(&l->lock);
+    return best;
+}
+
+struct event_log *live_run_log(struct live_run *r)
+{
+    return r->log;
+}
+
+const char *live_run_id(const struct live_run *r)
+{
+    return r->id;
+}
+
+const char *live_run_thread(const struct live_run *r)
+{
+    return r->thread_id;
+}
+
+const char *live_run_owner(const struct live_run *r)
+{
+    return r->owner;
+}
+
+int64_t live_run_epoch(const struct live_run *r)
+{
+    return r->epoch_ms;
+}
+
+bool live_run_is_done(struct live_run *r)
+{
+    bool done;
+
+    pthread_mutex_lock(&r->live->lock);
+    done = r->done;
+    pthread_mutex_unlock(&r->live->lock);
+    return done;
+}
+
+bool live_run_values(struct live_run *r, struct buf *ret)
+{
+    bool done;
+
+    pthread_mutex_lock(&r->live->lock);
+    done = r->done && buf_append(ret, buf_str(&r->values), r->values.len) == 0;
+    pthread_mutex_unlock(&r->live->lock);
+    return done;
+}
+
+/* ---- the end of a run ---- */
+
+int live_run_on_end(struct live_run *r, void (*wake)(void *user), void *user)
+{
+    struct end_waiter *w = malloc(sizeof(*w));
+    bool done;
+
+    if (!w)
+        return -1;
+    *w = (struct end_waiter){.wake = wake, .user = user};
+    pthread_mutex_lock(&r->live->lock);
+    done = r->done;
+    w->next = r->waiters;
+    r->waiters = w;
+    pthread_mutex_unlock(&r->live->lock);
+    if (done)
+        wake(user);
+    return 0;
+}
+
+void live_run_off_end(struct live_run *r, void *user)
+{
+    pthread_mutex_lock(&r->live->lock);
+    for (struct end_waiter **w = &r->waiters; *w;) {
+        struct end_waiter *gone = *w;
+
+        if (gone->user == user) {
+            *w = gone->next;
+            free(gone);
+        } else {
+            w = &gone->next;
+        }
+    }
+    pthread_mutex_unlock(&r->live->lock);
+}
+
+void live_run_finish(struct live_run *r, struct buf *values)
+{
+    r->done = true;
+    r->active = false;
+    r->since_ms = clock_ms();
+    r->values = *values;
+    buf_init(values, values->max);
+    for (struct end_waiter *w = r->waiters; w; w = w->next)
+        w->wake(w->user);
+    event_log_close(r->log);
+    pthread_cond_broadcast(&r->live->changed);
+}
+
+void live_run_stop(struct live_run *r, const char *action)
+{
+    uint64_t one = 1;
+
+    if (r->done || r->action)
+        return;
+    r->action = action;
+    /* Fails only when it is readable already. */
+    (void)!write(r->cancel_fd, &one, sizeof(one));
+}
+
+/* Of a run that never became active: as its worker would have done. */
+static void pending_end(struct live_run *r)
+{
+    struct buf values;
+
+    buf_init(&values, 16);
+    if (buf_append_str(&values, "{}") < 0)
+        buf_clear(&values);
+    event_log_append(
+        r->log,
+        &(struct event_frame){.event = "end", .data = "{\"status\":\"interrupted\"}", .len = 24});
+    live_run_finish(r, &values);
+    buf_done(&values);
+}
+
+/* ---- starting ---- */
+
+static void *run_main(void *arg)
+{
+    struct claimed *c = arg;
+    struct live *l = c->run->live;
+
+    worker_run(c);
+    pthread_mutex_lock(&l->lock);
+    l->counts.active--;
+    l->kicked = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    live_run_unref(c->run);
+    arena_done(&c->arena);
+    free(c);
+    return NULL;
+}
+
+static int thread_start(struct claimed *c, struct error *reterr)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    int r;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    r = pthread_create(&thread, &attr, run_main, c);
+    pthread_attr_destroy(&attr);
+    return r ? error_sys(reterr, r, "cannot start a thread for a run") : 0;
+}
+
+/* Makes a place for a run: false when there is none, or the server stops. */
+static bool place_take(struct live *l)
+{
+    bool taken;
+
+    pthread_mutex_lock(&l->lock);
+    taken = l->started && !l->stopping &&
+            l->counts.active < (size_t)l->api->settings->max_parallel_runs;
+    l->counts.active += taken;
+    pthread_mutex_unlock(&l->lock);
+    return taken;
+}
+
+static void place_give(struct live *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->counts.active--;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* What is kept of a run whose creator's wishes are not known here. */
+enum { MODES_USUAL = MODE_VALUES | MODE_UPDATES | MODE_MESSAGES_TUPLE | MODE_CUSTOM };
+
+int live_run_mirror(struct live *l, const struct store_run *row, struct live_run **ret,
+                    struct error *reterr)
+{
+    struct live_run *run = NULL, *known;
+    int r = run_new(l, row, MODES_USUAL, &run, reterr);
+
+    if (r < 0)
+        return r;
+    run->mirror = true;
+    pthread_mutex_lock(&l->lock);
+    known = run_find(l, row->id);
+    if (known)
+        live_run_ref(known);
+    else
+        run_link(l, run);
+    pthread_mutex_unlock(&l->lock);
+    if (known)
+        live_run_unref(run);
+    *ret = known ? known : run;
+    return 0;
+}
+
+/* The run of a row that was claimed: known from its creation, or of another server or a former
+ * life. Referenced. */
+static int run_of_row(struct live *l, const struct store_run *row, struct live_run **ret,
+                      struct error *reterr)
+{
+    struct live_run *known = live_run_find(l, row->id);
+    int r = known ? 0 : live_run_mirror(l, row, &known, reterr);
+
+    if (r == 0)
+        *ret = known;
+    return r;
+}
+
+/* Takes a place over. 1 when a run was started, 0 when there was none; the place is given back
+ * then. */
+static int claim_one(struct live *l, const char *id, struct error *reterr)
+{
+    struct claimed *c = calloc(1, sizeof(*c));
+    int r = c ? 0 : error_no_memory(reterr);
+
+    if (c) {
+        arena_init(&c->arena, CLAIM_ARENA_MAX);
+        r = store_run_claim(l->api->store, &l->worker, id, &c->arena, &c->row, reterr);
+    }
+    if (r == 1)
+        r = run_of_row(l, &c->row, &c->run, reterr) < 0 ? -1 : 1;
+    if (r == 1) {
+        pthread_mutex_lock(&l->lock);
+        c->run->active = true;
+        c->run->since_ms = clock_ms();
+        l->counts.started++;
+        pthread_mutex_unlock(&l->lock);
+        if (thread_start(c, reterr) == 0)
+            return 1;
+        r = -1;
+    }
+    if (c) {
+        /* What was claimed and cannot be run is somebody else's after the lease. */
+        live_run_unref(c->run);
+        arena_done(&c->arena);
+        free(c);
+    }
+    place_give(l);
+    return r;
+}
+
+static void claim_all(struct live *l)
+{
+    struct error error;
+
+    while (place_take(l)) {
+        int r = claim_one(l, NULL, &error);
+
+        if (r < 0)
+            log_warn("cannot take a run: %s, retrying", error.text);
+        if (r <= 0)
+            return;
+    }
+}
+
+/* Those that another server's caller asked to cancel, and those that this one has lost. */
+static void leases_renew(struct live *l)
+{
+    auto_arena struct arena arena;
+    struct store_run *rows;
+    struct error error;
+    size_t count;
+
+    arena_init(&arena, CLAIM_ARENA_MAX);
+    if (store_run_renew(l->api->store, &l->worker, &arena, &rows, &count, &error) < 0) {
+        log_warn("cannot renew the leases of runs: %s, retrying", error.text);
+        return;
+    }
+    pthread_mutex_lock(&l->lock);
+    for (size_t i = 0; i < LIVE_BUCKETS; i++) {
+        for (struct live_run *r = l->buckets[i]; r; r = r->next) {
+            size_t at = 0;
+
+            while (r->active && at < count && !str_eq(rows[at].id, r->id))
+                at++;
+            if (r->active && at < count && rows[at].cancel)
+                live_run_stop(r, str_eq(rows[at].cancel, "rollback") ? "rollback" : "interrupt");
+            else if (r->active && at == count && clock_ms() - r->since_ms > RENEW_MS)
+                live_run_stop(r, "lost");
+        }
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Runs that take too long; and those that nobody asks for any more. With the lock held. */
+static void runs_sweep(struct live *l)
+{
+    int64_t now = clock_ms(), keep = l->api->settings->event_retention_s * 1000;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < LIVE_BUCKETS; i++) {
+        for (struct live_run **at = &l->buckets[i]; *at;) {
+            struct live_run *r = *at;
+            size_t size = r->done ? event_log_bytes(r->log) + r->values.len : 0;
+
+            if (r->active && now - r->since_ms > l->api->settings->run_timeout_s * 1000)
+                live_run_stop(r, "timeout");
+            bytes += size;
+            if (r->done && (now - r->since_ms > keep || bytes > LOGS_BYTES)) {
+                bytes -= size;
+                *at = r->next;
+                l->counts.known--;
+                live_run_unref(r);
+            } else {
+                at = &r->next;
+            }
+        }
+    }
+}
+
+static bool has_active(const struct live *l)
+{
+    return l->counts.active > 0;
+}
+
+static void dispatcher_wait(struct live *l)
+{
+    struct timespec until;
+    int64_t deadline = clock_ms() + TICK_MS;
+
+    until.tv_sec = deadline / 1000;
+    until.tv_nsec = deadline % 1000 * 1000000;
+    while (!l->kicked && !l->stopping && clock_ms() < deadline)
+        pthread_cond_timedwait(&l->changed, &l->lock, &until);
+    l->kicked = false;
+}
+
+static void *dispatcher_main(void *arg)
+{
+    struct live *l = arg;
+    int64_t renewed = 0, swept = 0;
+
+    pthread_mutex_lock(&l->lock);
+    while (!l->stopping) {
+        bool renew = has_active(l) && clock_ms() - renewed >= RENEW_MS;
+        bool sweep = clock_ms() - swept >= TICK_MS;
+
+        if (sweep) {
+            runs_sweep(l);
+            swept = clock_ms();
+        }
+        pthread_mutex_unlock(&l->lock);
+        if (renew) {
+            leases_renew(l);
+            renewed = clock_ms();
+        }
+        claim_all(l);
+        if (sweep) {
+            mirrors_look(l);
+            thread_logs_sweep(l->api->threads);
+        }
+        pthread_mutex_lock(&l->lock);
+        dispatcher_wait(l);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+/* ---- creating and cancelling ---- */
+
+static void metadata_put(struct live_run *r)
+{
+    char text[80];
+    int len = snprintf(text, sizeof(text), "{\"run_id\":\"%s\",\"attempt\":1}", r->id);
+
+    event_log_append(r->log,
+                     &(struct event_frame){.event = "metadata", .data = text, .len = (size_t)len});
+}
+
+/* The runs that have to make way: those of other servers see it when they renew their lease. */
+static void make_way(struct live *l, const struct store_run *active, size_t count)
+{
+    pthread_mutex_lock(&l->lock);
+    for (size_t i = 0; i < count; i++) {
+        struct live_run *r = run_find(l, active[i].id);
+
+        if (!r)
+            continue;
+        if (r->active)
+            live_run_stop(r, active[i].cancel && str_eq(active[i].cancel, "rollback")
+                                 ? "rollback"
+                                 : "interrupt");
+        else if (!r->done)
+            pending_end(r);
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+int live_run_create(struct live *l, const struct live_create *create, struct arena *arena,
+                    struct store_run *ret_row, struct live_run **ret, struct error *reterr)
+{
+    struct live_run *run = NULL;
+    struct store_run *active = NULL;
+    struct error ignored;
+    size_t count = 0;
+    int r;
+
+    if (l->stopping)
+        return error_set(reterr, ERR_UNAVAILABLE, "the server is stopping");
+    /* Known before anybody can claim it, so that no frame is missed. */
+    r = run_new(l, &create->new.run, create->modes, &run, reterr);
+    if (r < 0)
+        return r;
+    run->v2 = create->v2;
+    metadata_put(run);
+    pthread_mutex_lock(&l->lock);
+    run_link(l, run);
+    pthread_mutex_unlock(&l->lock);
+    r = store_run_create(l->api->store, &create->new, arena, ret_row, &active, &count, reterr);
+    if (r < 0) {
+        pthread_mutex_lock(&l->lock);
+        pending_end(run);
+        run->since_ms = INT64_MIN / 2; /* the next sweep takes it */
+        pthread_mutex_unlock(&l->lock);
+        live_run_unref(run);
+        return r;
+    }
+    make_way(l, active, count);
+    if (create->new.run.start_us <= timestamp_now() && place_take(l) &&
+        claim_one(l, run->id, &ignored) < 0)
+        log_warn("cannot start a run at once: %s, retrying", ignored.text);
+    *ret = run;
+    return 0;
+}
+
+static bool is_done(void *run)
+{
+    return ((struct live_run *)run)->done;
+}
+
+static bool wait_until(struct live *l, bool (*done)(void *user), void *user, int64_t ms)
+{
+    int64_t deadline = clock_deadline(ms);
+    struct timespec until = {.tv_sec = deadline / 1000, .tv_nsec = deadline % 1000 * 1000000};
+
+    while (!done(user) && clock_ms() < deadline)
+        pthread_cond_timedwait(&l->changed, &l->lock, &until);
+    return done(user);
+}
+
+int live_cancel(struct live *l, const char *owner, const char *thread_id, const char *run_id,
+                const char *action, unsigned wait_ms, struct error *reterr)
+{
+    auto_arena struct arena arena;
+    auto_live_run struct live_run *run = live_run_find(l, run_id);
+    struct store_run row;
+    int r;
+
+    arena_init(&arena, CLAIM_ARENA_MAX);
+    r = store_run_cancel(l->api->store, owner, thread_id, run_id, action, &arena, &row, reterr);
+    if (r < 0 || !run)
+        return r;
+    pthread_mutex_lock(&l->lock);
+    if (run->active)
+        live_run_stop(run, str_eq(action, "rollback") ? "rollback" : "interrupt");
+    else if (!run->done && !str_eq(row.status, "running"))
+        pending_end(run);
+    if (wait_ms)
+        wait_until(l, is_done, run, wait_ms);
+    pthread_mutex_unlock(&l->lock);
+    return 0;
+}
+
+void live_cancel_thread(struct live *l, const char *owner, const char *thread_id)
+{
+    enum { THREAD_END_MS = 10000 };
+    auto_arena struct arena arena;
+    struct store_run *rows = NULL;
+    size_t count = 0;
+    static const char *const states[] = {"pending", "running"};
+
+    arena_init(&arena, CLAIM_ARENA_MAX);
+    for (size_t s = 0; s < ARRAY_LEN(states); s++) {
+        if (store_run_list(l->api->store, owner, thread_id, states[s],
+                           &(struct store_page){.limit = 1000}, &arena, &rows, &count, NULL) < 0)
+            continue;
+        for (size_t i = 0; i < count; i++)
+            (void)!live_cancel(l, owner, thread_id, rows[i].id, "interrupt", THREAD_END_MS, NULL);
+    }
+}
+
+void live_counts_get(struct live *l, struct live_counts *ret)
+{
+    pthread_mutex_lock(&l->lock);
+    *ret = l->counts;
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- the whole ---- */
+
+/* Who claims: the same name in each life of this server, so that what a former one left running is
+ * known as its own, and can be taken up at once. */
+static int worker_id_load(struct live *l, struct error *reterr)
+{
+    const char *dir = l->api->settings->state_dir;
+    auto_fd int fd = path_open_dir(AT_FDCWD, dir, reterr);
+    auto_free char *text = NULL;
+    size_t len;
+    int r;
+
+    if (fd < 0)
+        return fd;
+    if (fd_read_file(fd, "server-id", 64, &text, &len, NULL) == 0 && len == UUID_LEN &&
+        uuid_check(text))
+        return str_copy(l->worker_id, sizeof(l->worker_id), text);
+    r = uuid_v4(l->worker_id, reterr);
+    return r < 0 ? r : fd_write_file_atomic(fd, "server-id", l->worker_id, UUID_LEN, reterr);
+}
+
+int live_new(struct api *api, struct live **ret, struct error *reterr)
+{
+    struct live *l = calloc(1, sizeof(*l));
+    pthread_condattr_t attr;
+    int r;
+
+    if (!l)
+        return error_no_memory(reterr);
+    l->api = api;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    l->worker = (struct store_worker){
+        .id = l->worker_id, .lease_us = LEASE_MS * 1000LL, .attempts_max = ATTEMPTS_MAX};
+    r = worker_id_load(l, reterr);
+    if (r < 0) {
+        live_free(l);
+        return r;
+    }
+    *ret = l;
+    return 0;
+}
+
+/* What a former process of this server was running has nobody any more: its leases end now. */
+static int leases_drop(struct live *l, struct error *reterr)
+{
+    struct store_worker ended = l->worker;
+    auto_arena struct arena arena;
+    struct store_run *rows;
+    size_t count = 0;
+    int r;
+
+    arena_init(&arena, CLAIM_ARENA_MAX);
+    ended.lease_us = 0;
+    r = store_run_renew(l->api->store, &ended, &arena, &rows, &count, reterr);
+    if (r == 0 && count > 0)
+        log_info("%zu runs of a former process are taken up again", count);
+    return r;
+}
+
+int live_start(struct live *l, struct error *reterr)
+{
+    int r = leases_drop(l, reterr);
+
+    if (r < 0)
+        return r;
+    l->started = true;
+    r = pthread_create(&l->dispatcher, NULL, dispatcher_main, l);
+    if (r) {
+        l->started = false;
+        return error_sys(reterr, r, "cannot start the thread that takes runs");
+    }
+    return 0;
+}
+
+static bool is_idle(void *live)
+{
+    return ((struct live *)live)->counts.active == 0;
+}
+
+void live_stop(struct live *l, unsigned grace_ms)
+{
+    enum { STOP_MS = 10000 };
+    bool started;
+
+    pthread_mutex_lock(&l->lock);
+    started = l->started;
+    l->stopping = true;
+    l->started = false;
+    pthread_cond_broadcast(&l->changed);
+    wait_until(l, is_idle, l, grace_ms);
+    for (size_t i = 0; i < LIVE_BUCKETS; i++) {
+        for (struct live_run *r = l->buckets[i]; r; r = r->next) {
+            if (r->active)
+                live_run_stop(r, "stop");
+        }
+    }
+    if (!wait_until(l, is_idle, l, STOP_MS))
+        log_warn("%zu runs do not end; they are taken up by the next start", l->counts.active);
+    pthread_mutex_unlock(&l->lock);
+    if (started)
+        pthread_join(l->dispatcher, NULL);
+}
+
+void live_free(struct live *l)
+{
+    if (!l)
+        return;
+    for (size_t i = 0; i < LIVE_BUCKETS; i++) {
+        while (l->buckets[i]) {
+            struct live_run *r = l->buckets[i];
+
+            l->buckets[i] = r->next;
+            live_run_unref(r);
+        }
+    }
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}

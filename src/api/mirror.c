@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs of which this process has no log: they ended in a former life, or another server runs them.
+ * A mirror of such a run has the frames that the store can tell, so whoever joins it follows it
+ * like any other, and ends with it.
+ */
+#include "api/live-internal.h"
+#include "base/clock.h"
+#include "base/str.h"
+
+#include <stdio.h>
+
+enum { MIRROR_ARENA_MAX = 256 << 20 };
+
+static void put(struct live_run *r, const char *event, const char *data, uint32_t tags)
+{
+    event_log_append(r->log, &(struct event_frame){
+                                 .event = event, .data = data, .len = strlen(data), .tags = tags});
+}
+
+/* The state's values as they are now; {} for none. */
+static void values_load(struct live_run *r, const struct store_run *row, struct buf *ret)
+{
+    auto_arena struct arena arena;
+    struct agent_state state = {};
+
+    arena_init(&arena, MIRROR_ARENA_MAX);
+    if (agent_state_load(r->live->api->agent, r->thread_id, row->checkpoint, &arena, &state, NULL) <
+            0 ||
+        buf_append_str(ret, "{\"messages\":") < 0 ||
+        transcript_write(&state.messages, ret, NULL) < 0 || buf_append_byte(ret, '}') < 0) {
+        buf_clear(ret);
+        if (buf_append_str(ret, "{}") < 0)
+            buf_clear(ret);
+    }
+    transcript_done(&state.messages);
+}
+
+static bool row_has_ended(const struct store_run *row)
+{
+    return !str_eq(row->status, "pending") && !str_eq(row->status, "running");
+}
+
+/* What has changed since the last look; true when the run has ended. */
+static bool mirror_update(struct live_run *r, const struct store_run *row)
+{
+    char text[80];
+    struct buf values;
+
+    if (row->checkpoint && !str_eq(r->mirrored, row->checkpoint)) {
+        snprintf(r->mirrored, sizeof(r->mirrored), "%s", row->checkpoint);
+        buf_init(&values, API_ANSWER_MAX);
+        values_load(r, row, &values);
+        put(r, "values", buf_str(&values), MODE_VALUES);
+        buf_done(&values);
+    }
+    if (!row_has_ended(row))
+        return false;
+    buf_init(&values, API_ANSWER_MAX);
+    if (row->error) {
+        put(r, "error", row->error, 0);
+        if (buf_printf(&values, "{\"__error__\":%s}", row->error) < 0)
+            buf_clear(&values);
+    } else {
+        values_load(r, row, &values);
+    }
+    snprintf(text, sizeof(text), "{\"status\":\"%s\"}", row->status);
+    put(r, "end", text, 0);
+    pthread_mutex_lock(&r->live->lock);
+    if (!r->done)
+        live_run_finish(r, &values);
+    pthread_mutex_unlock(&r->live->lock);
+    buf_done(&values);
+    return true;
+}
+
+/* Waiting in the queue, or about to be run here: its frames come from its worker. */
+static bool is_ours(const struct live *l, const struct store_run *row)
+{
+    if (str_eq(row->status, "pending"))
+        return true;
+    return str_eq(row->status, "running") && row->worker && str_eq(row->worker, l->worker_id);
+}
+
+static void mirror_look(struct live_run *r)
+{
+    auto_arena struct arena arena;
+    struct store_run row = {};
+    struct error error;
+    int n;
+
+    arena_init(&arena, MIRROR_ARENA_MAX);
+    n = store_run_get(r->live->api->store, r->owner, r->thread_id, r->id, &arena, &row, &error);
+    if (n == -ERR_NOT_FOUND)
+        row = (struct store_run){.status = "interrupted", .id = r->id};
+    else if (n < 0 || is_ours(r->live, &row))
+        return;
+    mirror_update(r, &row);
+}
+
+void mirrors_look(struct live *l)
+{
+    struct live_run *todo[64];
+    size_t count = 0;
+
+    pthread_mutex_lock(&l->lock);
+    for (size_t i = 0; i < LIVE_BUCKETS; i++) {
+        for (struct live_run *r = l->buckets[i]; r && count < ARRAY_LEN(todo); r = r->next) {
+            if (!r->done && !r->active)
+                todo[count++] = live_run_ref(r);
+        }
+    }
+    pthread_mutex_unlock(&l->lock);
+    while (count > 0) {
+        mirror_look(todo[--count]);
+        live_run_unref(todo[count]);
+    }
+}
+
+int live_run_attach(struct live *l, const struct store_run *row, struct live_run **ret,
+                    struct error *reterr)
+{
+    struct live_run *run = live_run_find(l, row->id);
+    char text[80];
+    int r;
+
+    if (!run) {
+        r = live_run_mirror(l, row, &run, reterr);
+        if (r < 0)
+            return r;
+        snprintf(text, sizeof(text), "{\"run_id\":\"%s\",\"attempt\":%lld}", row->id,
+                 (long long)MAX(row->attempt, 1));
+        put(run, "metadata", text, 0);
+        mirror_update(run, row);
+    }
+    *ret = run;
+    return 0;
+}

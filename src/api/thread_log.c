@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* A short list: only threads that are followed right now have one. */
+#include "api/thread_log.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+
+#include <pthread.h>
+
+enum { IDLE_MS = 600 * 1000, LOGS_MAX = 4096 };
+#define THREAD_LOG_BYTES (16 * MIB)
+
+struct thread_log {
+    struct thread_log *next;
+    struct event_log *log;
+    int64_t used_ms;
+    char thread_id[];
+};
+
+struct thread_logs {
+    pthread_mutex_t lock;
+    struct thread_log *first;
+    size_t count;
+    int64_t last_epoch_ms;
+};
+
+int thread_logs_new(struct thread_logs **ret, struct error *reterr)
+{
+    struct thread_logs *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        return error_no_memory(reterr);
+    pthread_mutex_init(&t->lock, NULL);
+    *ret = t;
+    return 0;
+}
+
+/* With the lock held: the log that `at` points to leaves the list; followers end. */
+static void log_remove(struct thread_logs *t, struct thread_log **at)
+{
+    struct thread_log *gone = *at;
+
+    *at = gone->next;
+    t->count--;
+    event_log_close(gone->log);
+    event_log_unref(gone->log);
+    free(gone);
+}
+
+void thread_logs_free(struct thread_logs *t)
+{
+    if (!t)
+        return;
+    while (t->first)
+        log_remove(t, &t->first);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+static struct thread_log *log_new(struct thread_logs *t, const char *thread_id)
+{
+    size_t size = strlen(thread_id) + 1;
+    struct thread_log *l = calloc(1, sizeof(*l) + size);
+    struct event_log_options options = {.max_bytes = THREAD_LOG_BYTES};
+
+    t->last_epoch_ms = options.epoch_ms = MAX(clock_wall_ms(), t->last_epoch_ms + 1);
+    if (!l || event_log_new(&options, &l->log, NULL) < 0) {
+        free(l);
+        return NULL;
+    }
+    memcpy(l->thread_id, thread_id, size);
+    l->next = t->first;
+    t->first = l;
+    t->count++;
+    return l;
+}
+
+struct event_log *thread_log_get(struct thread_logs *t, const char *thread_id, bool create)
+{
+    struct event_log *log = NULL;
+    struct thread_log *l;
+
+    pthread_mutex_lock(&t->lock);
+    for (l = t->first; l && !str_eq(l->thread_id, thread_id);)
+        l = l->next;
+    if (!l && create && t->count < LOGS_MAX)
+        l = log_new(t, thread_id);
+    if (l) {
+        l->used_ms = clock_ms();
+        log = event_log_ref(l->log);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return log;
+}
+
+void thread_log_drop(struct thread_logs *t, const char *thread_id)
+{
+    pthread_mutex_lock(&t->lock);
+    for (struct thread_log **at = &t->first; *at;) {
+        if (str_eq((*at)->thread_id, thread_id))
+            log_remove(t, at);
+        else
+            at = &(*at)->next;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void thread_logs_sweep(struct thread_logs *t)
+{
+    int64_t now = clock_ms();
+
+    pthread_mutex_lock(&t->lock);
+    for (struct thread_log **at = &t->first; *at;) {
+        if (event_log_followers((*at)->log) > 0)
+            (*at)->used_ms = now;
+        if (now - (*at)->used_ms > IDLE_MS)
+            log_remove(t, at);
+        else
+            at = &(*at)->next;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void thread_logs_close(struct thread_logs *t)
+{
+    pthread_mutex_lock(&t->lock);
+    while (t->first)
+        log_remove(t, &t->first);
+    pthread_mutex_unlock(&t->lock);
+}
