@@ -8,6 +8,52 @@
 #include "base/str.h"
 #include "wire/utf8.h"
 
+/* ---- memory ---- */
+
+static void *doc_malloc(void *ctx, size_t size)
+{
+    bool *failed = ctx;
+    void *p = malloc(size);
+
+    *failed = *failed || !p;
+    return p;
+}
+
+static void *doc_realloc(void *ctx, void *old, size_t old_size, size_t size)
+{
+    bool *failed = ctx;
+    void *p = realloc(old, size);
+
+    *failed = *failed || !p;
+    return p;
+}
+
+static void doc_free(void *ctx, void *p)
+{
+    free(p);
+}
+
+yyjson_mut_doc *body_begin(struct llm_stream *s)
+{
+    bool *failed = arena_alloc(s->arena, sizeof(*failed));
+    yyjson_alc alc = {.malloc = doc_malloc, .realloc = doc_realloc, .free = doc_free};
+    yyjson_mut_doc *doc;
+
+    alc.ctx = failed;
+    doc = failed ? yyjson_mut_doc_new(&alc) : NULL;
+    if (doc)
+        yyjson_mut_doc_set_root(doc, yyjson_mut_obj(doc));
+    return doc;
+}
+
+const char *body_check(yyjson_mut_doc *doc, const char *text)
+{
+    bool *failed = doc->alc.ctx;
+
+    *failed = *failed || !text;
+    return text;
+}
+
 /* ---- options ---- */
 
 /* Members that say what is asked, and where the answer goes. */
@@ -73,6 +119,7 @@ static void option_put(yyjson_mut_doc *doc, const char *inner, const struct opti
 int body_finish(struct llm_stream *s, yyjson_mut_doc *doc, const char *inner,
                 const struct option_place *places, struct error *reterr)
 {
+    const bool *failed = doc->alc.ctx; /* NULL: it is not of body_begin() */
     const char *text = s->request->options;
     auto_json yyjson_doc *options = NULL;
     yyjson_val *root, *key, *value;
@@ -86,6 +133,8 @@ int body_finish(struct llm_stream *s, yyjson_mut_doc *doc, const char *inner,
             return error_set(reterr, ERR_INVALID, "the model's options are not a JSON object");
         yyjson_obj_foreach(root, i, max, key, value) option_put(doc, inner, places, key, value);
     }
+    if (failed && *failed)
+        return error_no_memory(reterr);
     return json_mut_write(doc, &s->body, reterr);
 }
 

@@ -5,6 +5,15 @@
 
 #include "llm/llm-internal.h"
 
+/*
+ * A document that remembers when memory was short, so that its builder need not look at each value
+ * that it adds: body_finish() fails then. NULL without memory. Its root is an object.
+ */
+yyjson_mut_doc *body_begin(struct llm_stream *s);
+
+/* `text` itself; NULL counts as memory that was short. */
+const char *body_check(yyjson_mut_doc *doc, const char *text);
+
 /* A member of the options that a service wants below another one, perhaps under its own name. */
 struct option_place {
     const char *name, *to;

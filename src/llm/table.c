@@ -8,6 +8,9 @@
 const struct provider_entry *const provider_table[] = {
     &provider_openai,
     &provider_anthropic,
+    &provider_google,
+    &provider_ollama,
+    &provider_direct,
     NULL,
 };
 
