@@ -52,6 +52,8 @@ int sse_format(const struct sse_event *event, struct buf *ret)
     if (event_add(ret, event) == 0)
         return 0;
     ret->len = before;
+    if (ret->data)
+        ret->data[before] = 0;
     return -1;
 }
 
@@ -151,6 +153,8 @@ static int parser_dispatch(struct sse_parser *p, sse_event_fn *each, void *user,
 static int parser_line(struct sse_parser *p, const char *line, size_t len, sse_event_fn *each,
                        void *user, struct error *reterr)
 {
+    if (len > p->line.max) /* as it would be refused in pieces */
+        return parser_full(p, reterr);
     if (!p->started && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
         line += 3;
         len -= 3;
