@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "wire/utf8.h"
 
-enum { TEXT_SHOWN = 4000, FENCE_MAX = 64 };
+enum { TEXT_SHOWN = 4000, FENCE_MAX = 64, DISPLAYS_SHOWN = 10 };
 
 /* ---- text of others ---- */
 
@@ -120,6 +120,14 @@ static int state_append(struct buf *ret, yyjson_val *payload)
     return 0;
 }
 
+/* As a tool gives it, or as a note that begins with the kind. */
+static const char *display_type(yyjson_val *item)
+{
+    const char *note = yyjson_get_str(item);
+
+    return note ? note : json_get_str(item, "type", "?");
+}
+
 static int displays_append(struct buf *ret, yyjson_val *displays)
 {
     size_t count = yyjson_arr_size(displays), i, max;
@@ -131,11 +139,11 @@ static int displays_append(struct buf *ret, yyjson_val *displays)
         return -1;
     yyjson_arr_foreach(displays, i, max, item)
     {
-        const char *type = json_get_str(item, "type", "?");
+        const char *type = display_type(item);
 
-        if (i == 10)
+        if (i == DISPLAYS_SHOWN)
             return buf_append_str(ret, ", ...\n");
-        if (buf_printf(ret, "%s`%.*s`", i ? ", " : ": ", (int)strcspn(type, "`\n"), type) < 0)
+        if (buf_printf(ret, "%s`%.*s`", i ? ", " : ": ", (int)strcspn(type, ",`\r\n"), type) < 0)
             return -1;
     }
     return buf_append_str(ret, ".\n");
@@ -160,6 +168,7 @@ int direct_report(struct buf *ret, yyjson_val *payload, const char *text)
     if (member_append(ret, NULL, yyjson_obj_get(payload, "stdout")) < 0 ||
         member_append(ret, "Result", result) < 0 || failure_append(ret, payload) < 0 ||
         displays_append(ret, yyjson_obj_get(payload, "display_outputs")) < 0 ||
+        displays_append(ret, yyjson_obj_get(payload, "display_outputs_summary")) < 0 ||
         state_append(ret, payload) < 0)
         return -1;
     return ret->len == before ? buf_append_str(ret, "Done, without output.\n") : 0;

@@ -173,16 +173,24 @@ static int parse_object(const char *text, yyjson_doc **ret)
     return 0;
 }
 
+/* The payload of a tool is its first text; notes on pictures follow. */
+static const char *payload_text(const struct llm_message *m)
+{
+    for (size_t i = 0; i < m->part_count; i++) {
+        if (m->parts[i].kind == LLM_TEXT && m->parts[i].text)
+            return m->parts[i].text;
+    }
+    return "";
+}
+
 static int result_take(struct walk *w, size_t at)
 {
     const struct llm_message *m = &w->request->messages[at];
     const struct llm_tool_call *call = body_call_find(w->request, at, NULL);
     const char *name = body_tool_name(w->request, at);
     auto_json yyjson_doc *payload = NULL, *arguments = NULL;
-    struct result r = {.text = body_text(w->s, m)};
+    struct result r = {.text = payload_text(m)};
 
-    if (!r.text)
-        return -1;
     if (parse_object(r.text, &payload) == 0)
         r.payload = yyjson_doc_get_root(payload);
     if (call && parse_object(call->arguments, &arguments) == 0)

@@ -364,6 +364,8 @@ TEST(direct_fences_what_code_prints)
     report_is("{\"success\":true,\"stdout\":\"a\\u001b[\"}", "```text\na\n```\n");
     report_is("{\"success\":true,\"display_outputs\":[7,{\"type\":\"a`b\"}]}",
               "2 displays: `?`, `a`.\n");
+    report_is("{\"success\":true,\"display_outputs_summary\":[\"image/png, 9x9, shown\"]}",
+              "1 display: `image/png`.\n");
 }
 
 TEST(direct_cuts_what_is_long)
