@@ -11,10 +11,10 @@
 
 enum { MULTIPART_PARTS_MAX = 1000, MULTIPART_HEADER_MAX = 8192, MULTIPART_NAME_MAX = 1024 };
 
+/* Both names are valid UTF-8 without control characters. */
 struct multipart_part {
     char name[MULTIPART_NAME_MAX];
-    char filename[MULTIPART_NAME_MAX]; /* "" for none; of `filename*` the decoded UTF-8, which wins
-                                        */
+    char filename[MULTIPART_NAME_MAX]; /* "" for none; that of `filename*` wins */
     char content_type[128];            /* "" for none */
 };
 
@@ -33,9 +33,16 @@ int multipart_new(const char *content_type, const struct multipart_sink *sink,
                   struct multipart **ret, struct error *reterr) must_check;
 void multipart_free(struct multipart *m);
 
-/* ERR_INVALID for what is malformed: a part without a name, two file names, a header that does not
- * end; ERR_LIMIT for more than the bounds above. */
+/*
+ * ERR_INVALID for what is malformed: a part without a name, two file names of one kind, a line that
+ * ends otherwise than by CR LF, a header that does not end, an encoding; ERR_LIMIT for more than
+ * the bounds above. After a failure nothing more is taken. What follows the closing boundary is
+ * passed over.
+ */
 int multipart_feed(struct multipart *m, const char *data, size_t len,
                    struct error *reterr) must_check;
 /* After the last byte: ERR_INVALID when the closing boundary has not come. */
 int multipart_finish(struct multipart *m, struct error *reterr) must_check;
+
+DEFINE_CLEANUP(struct multipart *, multipart_free)
+#define auto_multipart __attribute__((cleanup(multipart_free_cleanup)))
