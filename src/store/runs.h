@@ -20,7 +20,7 @@ struct store_run {
     const char *worker;     /* who has claimed it; NULL */
     const char *cancel;     /* an asked for cancellation: interrupt, rollback; NULL */
     bool temporary;         /* its thread goes with it */
-    int64_t attempt;        /* 1 for the first claim */
+    int64_t attempt;        /* 1 for the first claim; it only grows */
     int64_t created_us, updated_us, start_us, lease_us; /* start_us: not before */
 };
 
@@ -42,6 +42,7 @@ int store_run_create(struct store *s, const struct store_run_new *n, struct aren
                      struct store_run *ret, struct store_run **ret_active, size_t *ret_active_count,
                      struct error *reterr) must_check;
 
+/* `thread_id` NULL: of any thread; so it is where a run is changed, too. */
 int store_run_get(struct store *s, const char *owner, const char *thread_id, const char *id,
                   struct arena *arena, struct store_run *ret, struct error *reterr) must_check;
 /* `thread_id` NULL: of all threads; `status` NULL: any; newest first. */
@@ -88,11 +89,16 @@ struct store_run_end {
     const char *interrupts;     /* JSON object for the thread */
     bool rollback;              /* remove the run and its checkpoints */
 };
-/* ERR_CANCELLED when the fence does not hold any more: nothing was written. */
+/*
+ * ERR_CANCELLED when the fence does not hold any more: nothing was written. 1 when a cancellation
+ * was asked for first: then the run ended as that says, not as `end`. The thread of a temporary run
+ * is still there: its server deletes it. Of one that ends without a server it is gone.
+ */
 int store_run_end(struct store *s, const struct store_fence *fence, const struct store_run_end *end,
                   struct error *reterr) must_check;
 
-/* Gives a claimed run back to the queue, its attempt not counted: the server stops. */
+/* Gives a claimed run back to the queue, its attempt not counted: the server stops. One that was
+ * cancelled ends instead. */
 int store_run_release(struct store *s, const struct store_fence *fence,
                       struct error *reterr) must_check;
 
@@ -147,6 +153,6 @@ int store_messages_get(struct store *s, const char *thread_id, const int64_t *re
                        struct arena *arena, struct store_message *ret,
                        struct error *reterr) must_check;
 /* Keeps only the head; the rest of the thread's checkpoints, and messages that no longer count, go.
- */
+ * ERR_BUSY while a run is active. */
 int store_thread_prune(struct store *s, const char *owner, const char *id,
                        struct error *reterr) must_check;

@@ -46,7 +46,8 @@ CREATE TABLE assistant_versions (
     PRIMARY KEY (assistant_id, version)
 );
 
--- run_seq and message_ref are the last numbers given; updating the row is the lock of the thread.
+-- run_seq and message_ref are the last numbers given; rest is the status while no run is active.
+-- Updating the row is the lock of the thread.
 CREATE TABLE threads (
     id ID_TEXT NOT NULL PRIMARY KEY,
     owner ID_TEXT NOT NULL,
@@ -62,12 +63,14 @@ CREATE TABLE threads (
     state_updated_us BIGINT NOT NULL,
     expires_us BIGINT NOT NULL DEFAULT 0,
     run_seq BIGINT NOT NULL DEFAULT 0,
-    message_ref BIGINT NOT NULL DEFAULT 0
+    message_ref BIGINT NOT NULL DEFAULT 0,
+    rest TEXT NOT NULL DEFAULT 'idle'
 );
 CREATE INDEX threads_owner ON threads (owner, updated_us);
 CREATE INDEX threads_expires ON threads (expires_us) WHERE expires_us > 0;
 
--- seq orders the runs of a thread; attempt is the fencing token.
+-- seq orders the runs of a thread. attempt is the fencing token and only grows; tries counts the
+-- claims that no server gave back.
 CREATE TABLE runs (
     id ID_TEXT NOT NULL PRIMARY KEY,
     thread_id ID_TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
@@ -83,7 +86,8 @@ CREATE TABLE runs (
     worker ID_TEXT,
     cancel TEXT,
     temporary BIGINT NOT NULL,
-    attempt BIGINT NOT NULL,
+    attempt BIGINT NOT NULL DEFAULT 0,
+    tries BIGINT NOT NULL DEFAULT 0,
     created_us BIGINT NOT NULL,
     updated_us BIGINT NOT NULL,
     start_us BIGINT NOT NULL,
@@ -92,6 +96,7 @@ CREATE TABLE runs (
 CREATE UNIQUE INDEX runs_thread ON runs (thread_id, seq);
 CREATE INDEX runs_owner ON runs (owner, created_us);
 CREATE INDEX runs_pending ON runs (created_us, id) WHERE status = 'pending';
+CREATE INDEX runs_waiting ON runs (thread_id, seq) WHERE status = 'pending';
 -- Unique: two runs of a thread never run at once, whatever a program does.
 CREATE UNIQUE INDEX runs_running ON runs (thread_id) WHERE status = 'running';
 
@@ -112,10 +117,12 @@ CREATE TABLE checkpoints (
     PRIMARY KEY (thread_id, id)
 );
 
+-- run_id: of the run that wrote it, for its rollback.
 CREATE TABLE messages (
     thread_id ID_TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     ref BIGINT NOT NULL,
     json TEXT NOT NULL,
+    run_id ID_TEXT,
     PRIMARY KEY (thread_id, ref)
 );
 
