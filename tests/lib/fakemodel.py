@@ -33,7 +33,8 @@ or a fault:
     status, headers   answer this status; `message` is the provider's text, `body` the whole body
     fault             one of FAULTS below; with text and calls it comes in the middle of them
 
-A Request (see modelwire.py) that the client leaves has `closed` set. Nothing here sleeps unless it is told to.
+A Request (see modelwire.py) that the client leaves early has `closed` set. Nothing here sleeps
+unless it is told to.
 
 As a program (for benches):  fakemodel.py [--port P] [--script FILE.json] [--key KEY]
 FILE.json is a list of turns, used by conversation. It prints its address and serves until killed.
