@@ -61,6 +61,9 @@ int api_fail(struct http_request *req, const struct error *error);
 int api_unprocessable(struct http_request *req, const char *fmt, ...) printf_like(2, 3);
 int api_not_found(struct http_request *req, const char *what);
 
+/* From now on failures of this thread are put there in place of an answer; NULL ends it. */
+void api_capture(struct error *error);
+
 /* A path's {name} that has to be a UUID; answers 422 and gives NULL when it is not one. */
 const char *api_uuid(struct http_request *req, const char *param);
 /* A path's thread id: 1 to 128 of A-Z a-z 0-9 _ -; NULL as above. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts of the server, in the order in which they need each other. */
+#include "api/api.h"
+
 #include "api/api-internal.h"
 #include "api/auth.h"
 #include "api/thread_log.h"

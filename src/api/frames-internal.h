@@ -8,8 +8,6 @@
 
 #define FRAME_MAX (64 * MIB)
 
-struct frames_block; /* of a message in v2 */
-
 struct frames {
     struct frames_options options;
     struct arena arena; /* of the options' texts */
@@ -24,8 +22,12 @@ struct frames {
         struct buf arguments;
     } calls[64];
     size_t call_count;
-    int open;       /* v2: kind of the block that is open, or -1 */
-    unsigned block; /* v2: its index */
+    /* v2: the block of the message that is open. */
+    int open;        /* enum llm_delta_kind, or -1 */
+    unsigned block;  /* its index */
+    size_t block_at; /* where it begins in `text` or `reasoning` */
+    size_t told;     /* bytes of its arguments that were told */
+    bool message_open;
 };
 
 /* Appends a frame whose data is in f->data; nothing when it did not fit. */
@@ -41,6 +43,19 @@ const char *frames_meta(struct frames *f, const struct agent_event *e);
 
 /* Keeps what has come of a streamed message. */
 void frames_collect(struct frames *f, const struct agent_event *e);
+
+/* Channels of v2, as tags. */
+enum frames2_channel {
+    CHANNEL_VALUES = 1 << 0,
+    CHANNEL_UPDATES = 1 << 1,
+    CHANNEL_MESSAGES = 1 << 2,
+    CHANNEL_TOOLS = 1 << 3,
+    CHANNEL_LIFECYCLE = 1 << 4,
+    CHANNEL_INPUT = 1 << 5,
+    CHANNEL_CHECKPOINTS = 1 << 6,
+    CHANNEL_TASKS = 1 << 7,
+    CHANNEL_CUSTOM = 1 << 8,
+};
 
 void frames2_begin(struct frames *f);
 void frames2_event(struct frames *f, const struct agent_event *e);

@@ -3,6 +3,8 @@
  * Frames by stream mode, as two Agent Servers send them. A table says which modes an event of the
  * agent has a frame in; each frame is written only when the run asked for its mode.
  */
+#include "api/frames.h"
+
 #include "api/frames-internal.h"
 #include "base/arena.h"
 #include "base/json.h"

@@ -42,7 +42,7 @@ struct live {
     struct api *api;
     struct store_worker worker;
     char worker_id[UUID_LEN + 1];
-    struct event_log *none; /* closed and empty: of runs whose log is gone */
+    struct event_log *idle; /* closed and empty; woken when a run is created */
 
     pthread_mutex_t lock;   /* of all below */
     pthread_cond_t changed; /* runs that end, and work for the dispatcher */

@@ -4,6 +4,8 @@
  * at once by its creator's thread; the dispatcher takes what could not start then (its thread was
  * busy, its time had not come) and what another server left. The store decides who gets it.
  */
+#include "api/live.h"
+
 #include "api/live-internal.h"
 #include "api/thread_log.h"
 #include "base/clock.h"
@@ -147,6 +149,26 @@ struct live_run *live_thread_next(struct live *l, const char *thread_id, int64_t
         live_run_ref(best);
     pthread_mutex_unlock(&l->lock);
     return best;
+}
+
+int64_t live_thread_epoch(struct live *l, const char *thread_id)
+{
+    int64_t epoch = 0;
+
+    pthread_mutex_lock(&l->lock);
+    for (size_t i = 0; i < LIVE_BUCKETS; i++) {
+        for (struct live_run *r = l->buckets[i]; r; r = r->next) {
+            if (r->done && str_eq(r->thread_id, thread_id))
+                epoch = MAX(epoch, r->epoch_ms);
+        }
+    }
+    pthread_mutex_unlock(&l->lock);
+    return epoch;
+}
+
+struct event_log *live_idle_log(struct live *l)
+{
+    return l->idle;
 }
 
 struct event_log *live_run_log(struct live_run *r)
@@ -571,6 +593,7 @@ int live_run_create(struct live *l, const struct live_create *create, struct are
         return r;
     }
     make_way(l, active, count);
+    event_log_wake(l->idle);
     if (create->new.run.start_us <= timestamp_now() && place_take(l) &&
         claim_one(l, run->id, &ignored) < 0)
         log_warn("cannot start a run at once: %s, retrying", ignored.text);
@@ -679,10 +702,13 @@ int live_new(struct api *api, struct live **ret, struct error *reterr)
     l->worker = (struct store_worker){
         .id = l->worker_id, .lease_us = LEASE_MS * 1000LL, .attempts_max = ATTEMPTS_MAX};
     r = worker_id_load(l, reterr);
+    if (r == 0)
+        r = event_log_new(&(struct event_log_options){}, &l->idle, reterr);
     if (r < 0) {
         live_free(l);
         return r;
     }
+    event_log_close(l->idle);
     *ret = l;
     return 0;
 }
@@ -760,6 +786,7 @@ void live_free(struct live *l)
             live_run_unref(r);
         }
     }
+    event_log_unref(l->idle);
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
     free(l);

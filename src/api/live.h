@@ -61,8 +61,13 @@ void live_run_unref(struct live_run *r);
 DEFINE_CLEANUP(struct live_run *, live_run_unref)
 #define auto_live_run __attribute__((cleanup(live_run_unref_cleanup)))
 
-/* The newest run of a thread that is known here and not in `seen` or older; referenced, or NULL. */
+/* The first run of a thread that is known here and began after that one; referenced, or NULL. */
 struct live_run *live_thread_next(struct live *l, const char *thread_id, int64_t after_epoch_ms);
+
+/* The number of the thread's newest run that has ended; 0 for none. */
+int64_t live_thread_epoch(struct live *l, const char *thread_id);
+/* Ended and empty; woken whenever a run is created. */
+struct event_log *live_idle_log(struct live *l);
 
 struct event_log *live_run_log(struct live_run *r);
 const char *live_run_id(const struct live_run *r);

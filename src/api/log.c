@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { LOG_SLOTS_MIN = 32, KEEP_ALIVE_MS = 5000 };
+enum { LOG_SLOTS_MIN = 32, KEEP_ALIVE_MS = 5000, SEQ_FIRST = 1 };
 
 struct frame {
     atomic_uint refs;
@@ -40,7 +40,8 @@ struct event_log {
 struct follower {
     struct follower *next, *prev; /* of the log's list */
     struct follow_options options;
-    struct event_log *log;
+    struct event_log *log, *idle; /* the present one; the one it began with */
+    char after[64];
     struct http_stream *stream;
     uint64_t seq;        /* the next one to look at */
     struct frame *frame; /* being sent */
@@ -63,6 +64,7 @@ int event_log_new(const struct event_log_options *options, struct event_log **re
         return error_no_memory(reterr);
     atomic_init(&log->refs, 1);
     log->epoch_ms = options->epoch_ms;
+    log->first_seq = SEQ_FIRST;
     log->max_bytes = options->max_bytes;
     pthread_mutex_init(&log->lock, NULL);
     *ret = log;
@@ -179,6 +181,11 @@ uint64_t event_log_next_seq(struct event_log *log)
     seq = log->first_seq + log->count;
     pthread_mutex_unlock(&log->lock);
     return seq;
+}
+
+int64_t event_log_epoch(const struct event_log *log)
+{
+    return log->epoch_ms;
 }
 
 void event_log_close(struct event_log *log)
@@ -330,22 +337,55 @@ static void follower_unlink(struct follower *f)
     pthread_mutex_unlock(&f->log->lock);
 }
 
-/* Goes on with another log from its start. */
+/* The number after the one that an id names; 0, for everything, when it is not an id of this log.
+ */
+static uint64_t seq_after(const struct event_log *log, const char *id)
+{
+    const char *dash = id ? strrchr(id, '-') : NULL;
+    int64_t epoch, seq;
+    char text[24];
+
+    if (!dash || dash == id || (size_t)(dash - id) >= sizeof(text))
+        return SEQ_FIRST;
+    memcpy(text, id, (size_t)(dash - id));
+    text[dash - id] = 0;
+    if (str_parse_int(text, 0, INT64_MAX, &epoch) < 0 ||
+        str_parse_int(dash + 1, 0, INT64_MAX - 1, &seq) < 0 || epoch != log->epoch_ms)
+        return SEQ_FIRST;
+    /* One from the future is none of ours. */
+    return (uint64_t)seq < log->first_seq + log->count ? (uint64_t)seq + 1 : SEQ_FIRST;
+}
+
+/* Goes on with another log; a reference is taken over. */
 static void follower_move(struct follower *f, struct event_log *log)
 {
     follower_unlink(f);
     event_log_unref(f->log);
     f->log = log;
     pthread_mutex_lock(&log->lock);
-    f->seq = log->first_seq;
+    f->seq = seq_after(log, f->after);
     follower_link(f);
     pthread_mutex_unlock(&log->lock);
+}
+
+/* False when there is nothing to go on with now. */
+static bool follower_advance(struct follower *f)
+{
+    struct event_log *log = f->options.next(f->options.user);
+
+    if (!log && f->log != f->idle) {
+        follower_move(f, event_log_ref(f->idle));
+        /* One that has begun meanwhile has woken the former log's followers. */
+        log = f->options.next(f->options.user);
+    }
+    if (log)
+        follower_move(f, log);
+    return log;
 }
 
 static ssize_t on_pull(void *user, char *ret, size_t len)
 {
     struct follower *f = user;
-    struct event_log *log;
     bool ended, stopped;
     size_t n;
 
@@ -359,10 +399,8 @@ static ssize_t on_pull(void *user, char *ret, size_t len)
             return (ssize_t)n;
         if (stopped || (ended && !f->options.next))
             return -1;
-        log = ended ? f->options.next(f->options.user) : NULL;
-        if (!log)
+        if (!ended || !follower_advance(f))
             return 0;
-        follower_move(f, log);
     }
 }
 
@@ -395,25 +433,8 @@ static void on_done(void *user)
     http_stream_unref(f->stream);
     frame_unref(f->frame);
     event_log_unref(f->log);
+    event_log_unref(f->idle);
     free(f);
-}
-
-/* The number after the one that an id names; 0, for everything, when it is not an id of this log.
- */
-static uint64_t seq_after(const struct event_log *log, const char *id)
-{
-    const char *dash = id ? strrchr(id, '-') : NULL;
-    int64_t epoch, seq;
-    char text[24];
-
-    if (!dash || dash == id || (size_t)(dash - id) >= sizeof(text))
-        return 0;
-    memcpy(text, id, (size_t)(dash - id));
-    text[dash - id] = 0;
-    if (str_parse_int(text, 0, INT64_MAX, &epoch) < 0 ||
-        str_parse_int(dash + 1, 0, INT64_MAX - 1, &seq) < 0 || epoch != log->epoch_ms)
-        return 0;
-    return (uint64_t)seq + 1;
 }
 
 int event_follow(struct http_request *req, const struct follow_options *options,
@@ -439,11 +460,10 @@ int event_follow(struct http_request *req, const struct follow_options *options,
     }
     f->options = *options;
     f->log = event_log_ref(log);
+    f->idle = event_log_ref(log);
+    snprintf(f->after, sizeof(f->after), "%s", options->after ? options->after : "");
     pthread_mutex_lock(&log->lock);
-    f->seq = seq_after(log, options->after);
-    /* An id from the future is none of ours. */
-    if (f->seq > log->first_seq + log->count)
-        f->seq = 0;
+    f->seq = seq_after(log, f->after);
     follower_link(f);
     pthread_mutex_unlock(&log->lock);
     return http_stream_open(req, &stream, &f->stream, reterr);

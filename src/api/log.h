@@ -36,8 +36,10 @@ void event_log_unref(struct event_log *log);
 
 /* Without memory the frame is lost, and followers are told of a gap. */
 void event_log_append(struct event_log *log, const struct event_frame *frame);
-/* The same with the number that the frame gets, for data that names it: `format` makes the data. */
+/* The number that the next frame gets, from 1 on, for data that names it; where one thread appends.
+ */
 uint64_t event_log_next_seq(struct event_log *log);
+int64_t event_log_epoch(const struct event_log *log);
 
 /* Nothing comes after it; followers end after the last frame. */
 void event_log_close(struct event_log *log);
@@ -58,8 +60,11 @@ struct follow_options {
     void (*on_gone)(void *user);
     void (*on_done)(void *user); /* `user` is not used any more; always called, also on a failure */
     void *user;
-    /* When the log has ended. NULL: the stream ends, too. Returns the log to go on with (a
-     * reference, taken over), or NULL while there is none: then event_follow_wake() asks again. */
+    /*
+     * When the log has ended. NULL: the stream ends, too. Returns the log to go on with (a
+     * reference, taken over); or NULL while there is none: then it is asked again each time that
+     * `log`, the one the follower began with, is woken.
+     */
     struct event_log *(*next)(void *user);
 };
 

@@ -93,11 +93,29 @@ int api_body_array(struct http_request *req, yyjson_val **ret)
 
 /* ---- failures ---- */
 
+/* Where a failure goes in place of an answer, while a command of protocol v2 is done: its answer
+ * says 200 in every case. */
+static _Thread_local struct error *captured;
+
+void api_capture(struct error *error)
+{
+    captured = error;
+}
+
+/* Whether the failure was taken. */
+static bool capture(const struct error *error)
+{
+    if (captured)
+        *captured = *error;
+    return captured;
+}
+
 int api_fail(struct http_request *req, const struct error *error)
 {
     unsigned status = error->code == ERR_BUSY ? 409 : 0;
 
-    http_fail(req, status, error);
+    if (!capture(error))
+        http_fail(req, status, error);
     return -1;
 }
 
@@ -111,7 +129,8 @@ int api_unprocessable(struct http_request *req, const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     error_set(&error, ERR_INVALID, "%s", text);
-    http_fail(req, 422, &error);
+    if (!capture(&error))
+        http_fail(req, 422, &error);
     return -1;
 }
 
@@ -120,7 +139,8 @@ int api_not_found(struct http_request *req, const char *what)
     struct error error;
 
     error_set(&error, ERR_NOT_FOUND, "no such %s", what);
-    http_fail(req, 404, &error);
+    if (!capture(&error))
+        http_fail(req, 404, &error);
     return -1;
 }
 

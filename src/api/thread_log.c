@@ -6,15 +6,16 @@
 #include "base/str.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
-enum { IDLE_MS = 600 * 1000, LOGS_MAX = 4096 };
+enum { IDLE_MS = 600 * 1000, LOGS_MAX = 4096, KEY_MAX = 256 };
 #define THREAD_LOG_BYTES (16 * MIB)
 
 struct thread_log {
     struct thread_log *next;
     struct event_log *log;
     int64_t used_ms;
-    char thread_id[];
+    char key[]; /* owner, a slash (which no thread has), thread */
 };
 
 struct thread_logs {
@@ -57,9 +58,9 @@ void thread_logs_free(struct thread_logs *t)
     free(t);
 }
 
-static struct thread_log *log_new(struct thread_logs *t, const char *thread_id)
+static struct thread_log *log_new(struct thread_logs *t, const char *key)
 {
-    size_t size = strlen(thread_id) + 1;
+    size_t size = strlen(key) + 1;
     struct thread_log *l = calloc(1, sizeof(*l) + size);
     struct event_log_options options = {.max_bytes = THREAD_LOG_BYTES};
 
@@ -68,23 +69,26 @@ static struct thread_log *log_new(struct thread_logs *t, const char *thread_id)
         free(l);
         return NULL;
     }
-    memcpy(l->thread_id, thread_id, size);
+    memcpy(l->key, key, size);
     l->next = t->first;
     t->first = l;
     t->count++;
     return l;
 }
 
-struct event_log *thread_log_get(struct thread_logs *t, const char *thread_id, bool create)
+struct event_log *thread_log_get(struct thread_logs *t, const char *owner, const char *thread_id,
+                                 bool create)
 {
     struct event_log *log = NULL;
     struct thread_log *l;
+    char key[KEY_MAX];
 
+    snprintf(key, sizeof(key), "%s/%s", owner, thread_id);
     pthread_mutex_lock(&t->lock);
-    for (l = t->first; l && !str_eq(l->thread_id, thread_id);)
+    for (l = t->first; l && !str_eq(l->key, key);)
         l = l->next;
     if (!l && create && t->count < LOGS_MAX)
-        l = log_new(t, thread_id);
+        l = log_new(t, key);
     if (l) {
         l->used_ms = clock_ms();
         log = event_log_ref(l->log);
@@ -93,11 +97,14 @@ struct event_log *thread_log_get(struct thread_logs *t, const char *thread_id, b
     return log;
 }
 
-void thread_log_drop(struct thread_logs *t, const char *thread_id)
+void thread_log_drop(struct thread_logs *t, const char *owner, const char *thread_id)
 {
+    char key[KEY_MAX];
+
+    snprintf(key, sizeof(key), "%s/%s", owner, thread_id);
     pthread_mutex_lock(&t->lock);
     for (struct thread_log **at = &t->first; *at;) {
-        if (str_eq((*at)->thread_id, thread_id))
+        if (str_eq((*at)->key, key))
             log_remove(t, at);
         else
             at = &(*at)->next;

@@ -14,10 +14,11 @@ int thread_logs_new(struct thread_logs **ret, struct error *reterr) must_check;
 void thread_logs_free(struct thread_logs *t);
 
 /* Referenced; a new one where there is none and `create`, else NULL. */
-struct event_log *thread_log_get(struct thread_logs *t, const char *thread_id, bool create);
+struct event_log *thread_log_get(struct thread_logs *t, const char *owner, const char *thread_id,
+                                 bool create);
 
 /* The thread is gone: followers end. */
-void thread_log_drop(struct thread_logs *t, const char *thread_id);
+void thread_log_drop(struct thread_logs *t, const char *owner, const char *thread_id);
 /* Forgets those without followers that were not used for some time. */
 void thread_logs_sweep(struct thread_logs *t);
 /* Ends all followers: the server stops. */

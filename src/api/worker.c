@@ -207,7 +207,8 @@ static int frames_make(struct claimed *c, const struct agent_run_spec *spec, str
                        struct error *reterr)
 {
     struct api *api = c->run->live->api;
-    struct event_log *thread = thread_log_get(api->threads, c->row.thread_id, c->run->v2);
+    struct event_log *thread =
+        thread_log_get(api->threads, c->row.owner, c->row.thread_id, c->run->v2);
     int r = frames_new(&(struct frames_options){.log = c->run->log,
                                                 .modes = c->run->modes,
                                                 .thread = thread,
