@@ -4,6 +4,7 @@
  * only gives its room back. A namespace and those below it are a range of texts, because "/" is
  * what follows "." in the order of bytes.
  */
+#include "store/items.h"
 #include "store/query.h"
 
 #include "base/timestamp.h"
