@@ -15,6 +15,7 @@
 #include "wire/url.h"
 
 #include <curl/curl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -92,6 +93,9 @@ static struct worker *worker_new(void)
 
     if (!w || !(w->multi = curl_multi_init()) || !(w->easy = curl_easy_init()))
         return NULL;
+    /* The pair that wakes a multi handle is made so that programs we start would inherit it. All
+     * other descriptors are close-on-exec already. */
+    (void)close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
     curl_multi_setopt(w->multi, CURLMOPT_MAXCONNECTS, (long)WORKER_CONNECTIONS);
     return TAKE_PTR(w);
 }

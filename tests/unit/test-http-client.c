@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/spawn.h"
 #include "base/str.h"
 #include "tests/lib/test.h"
 
@@ -15,6 +16,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -665,6 +667,116 @@ TEST(client_takes_no_plain_text_for_tls)
     assert_str_has(w.err.text, "no TLS connection");
 }
 
+/* ---- a service with a certificate of its own ---- */
+
+static const char *const tls_words[][14] = {
+    {"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+     "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-batch", NULL},
+    {"openssl", "s_server", "-accept", "127.0.0.1:0", "-www", NULL},
+};
+
+/* Runs openssl; `ret_out` reads what it says. */
+static pid_t openssl_start(const char *const *words, const char *cert, const char *key,
+                           bool makes_them, int *ret_out)
+{
+    const char *argv[20] = {0};
+    auto_fd int theirs = -1;
+    struct spawn_options o = {.size = sizeof(o), .path = "/usr/bin/openssl", .fd_count = 1};
+    struct error err;
+    size_t n = 0;
+    int ends[2];
+    pid_t pid;
+
+    while (*words)
+        argv[n++] = *words++;
+    argv[n++] = makes_them ? "-out" : "-cert";
+    argv[n++] = cert;
+    argv[n++] = makes_them ? "-keyout" : "-key";
+    argv[n++] = key;
+    assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    *ret_out = ends[0];
+    theirs = ends[1];
+    o.argv = (char *const *)argv;
+    o.fds = &(struct spawn_fd){.parent = theirs, .child = 1};
+    assert_ok(spawn_start(&o, &pid, &err), err);
+    return pid;
+}
+
+struct tls {
+    char cert[256], key[256];
+    pid_t pid;
+    int out;
+    unsigned port;
+};
+
+static void tls_done(struct tls *t)
+{
+    int status;
+
+    kill(t->pid, SIGKILL);
+    (void)!spawn_wait(t->pid, &status, NULL);
+    close(t->out);
+}
+
+static struct tls tls_new(void)
+{
+    char said[4096] = "";
+    size_t len = 0;
+    struct tls t = {0};
+    struct error err;
+    int status;
+    pid_t pid;
+
+    if (access("/usr/bin/openssl", X_OK) < 0)
+        test_skip("there is no openssl");
+    snprintf(t.cert, sizeof(t.cert), "%s/cert.pem", test_dir());
+    snprintf(t.key, sizeof(t.key), "%s/key.pem", test_dir());
+    pid = openssl_start(tls_words[0], t.cert, t.key, true, &t.out);
+    assert_ok(spawn_wait(pid, &status, &err), err);
+    assert_int_eq(status, 0);
+    close(t.out);
+    t.pid = openssl_start(tls_words[1], t.cert, t.key, false, &t.out);
+    while (!strstr(said, "ACCEPT 127.0.0.1:") || said[len - 1] != '\n') {
+        ssize_t n = read(t.out, said + len, sizeof(said) - 1 - len);
+
+        if (n <= 0)
+            test_fail(__FILE__, __LINE__, "openssl does not serve: %s", said);
+        len += (size_t)n;
+    }
+    t.port = (unsigned)atoi(strstr(said, "127.0.0.1:") + 10);
+    return t;
+}
+
+static int tls_ask(const char *host, unsigned port, const char *ca, struct error *ret)
+{
+    auto_world struct world w = world_with((struct http_client_options){.ca_file = ca});
+    char url[64];
+    int r;
+
+    snprintf(url, sizeof(url), "https://%s:%u/", host, port);
+    r = ask_with(&w, "", (struct http_call){.url = url});
+    *ret = w.err;
+    return r;
+}
+
+TEST(client_trusts_the_authority_that_it_was_given_and_no_other)
+{
+    struct error err;
+
+    if (test_is_torture())
+        test_skip("its threads make which call fails a matter of chance");
+    {
+        auto_cleanup(tls_done) struct tls t = tls_new();
+
+        assert_ok(tls_ask("localhost", t.port, t.cert, &err), err);
+        assert_int_eq(tls_ask("localhost", t.port, NULL, &err), -ERR_UPSTREAM);
+        assert_str_has(err.text, "its certificate is not valid");
+        assert_int_eq(tls_ask("127.0.0.1", t.port, t.cert, &err), -ERR_UPSTREAM);
+        assert_str_has(err.text, "its certificate is not valid");
+        assert_true(tls_ask("localhost", t.port, t.key, &err) < 0);
+    }
+}
+
 TEST(client_needs_its_file_of_certificates)
 {
     struct http_client_options o = {.size = sizeof(o), .ca_file = "/does/not/exist.pem"};
@@ -682,7 +794,11 @@ TEST(client_asks_a_proxy_for_others_and_never_for_loopback)
 {
     char proxy[64];
     uint16_t port;
-    int fd = listen_open(&port, 8);
+    int fd;
+
+    if (test_is_torture())
+        test_skip("its threads make which call fails a matter of chance");
+    fd = listen_open(&port, 8);
 
     snprintf(proxy, sizeof(proxy), "http://user:hush@127.0.0.1:%u", port);
     close(fd);
@@ -703,6 +819,8 @@ TEST(client_asks_a_proxy_for_others_and_never_for_loopback)
 
 TEST(client_reads_no_proxy_of_the_environment)
 {
+    if (test_is_torture())
+        test_skip("its threads make which call fails a matter of chance");
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
     {
@@ -737,6 +855,19 @@ static void *calls_make(void *arg)
         buf_done(&reply.body);
     }
     return (void *)good;
+}
+
+TEST(client_hands_no_descriptor_on)
+{
+    auto_world struct world w = world_new();
+
+    assert_ok(ask(&w, "/ok"), w.err);
+    for (int fd = 3; fd < 256; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+
+        if (flags >= 0 && !(flags & FD_CLOEXEC))
+            test_fail(__FILE__, __LINE__, "descriptor %d would be inherited", fd);
+    }
 }
 
 TEST(client_serves_many_threads)
