@@ -6,6 +6,7 @@
  */
 #include "store/migrate.h"
 
+#include "base/failpoint.h"
 #include "base/timestamp.h"
 #include "store/db.h"
 
@@ -73,6 +74,8 @@ static int apply(struct store_tx *tx, const struct store_engine *engine, const s
     if (script_for(engine->name, m->sql, &script) < 0)
         return error_no_memory(reterr);
     r = store_script(tx, buf_str(&script), reterr);
+    if (r >= 0 && failpoint("store-migrate") < 0)
+        return error_set(reterr, ERR_UNAVAILABLE, "stopped by a test");
     if (r >= 0)
         r = STORE_RUN(tx,
                       "INSERT INTO schema_versions (version, name, applied_us) VALUES ($1, $2, $3)",

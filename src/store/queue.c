@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/timestamp.h"
 #include "store/runs-internal.h"
+#include "store/threads.h"
 
 enum { CANDIDATES_MAX = 8, ROUNDS_MAX = 3 };
 

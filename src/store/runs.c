@@ -188,7 +188,8 @@ static int64_t thread_lock(struct store_tx *tx, const struct create *c, struct l
         tx,
         &(struct store_statement){
             .sql = "UPDATE threads SET run_seq = run_seq + 1 WHERE id = $1 AND owner = $2 "
-                   "RETURNING run_seq, metadata, rest",
+                   "RETURNING run_seq, metadata, "
+                   "CASE WHEN status = 'busy' THEN rest ELSE status END",
             STORE_PARAMS(STORE_T(run->thread_id), STORE_T(run->owner)),
             .each = on_locked,
             .user = ret},

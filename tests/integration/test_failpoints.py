@@ -18,8 +18,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 POINT = re.compile(r'failpoint\("([a-z-]+)"\)')
-# These belong to image builds, which have tests of their own.
-ELSEWHERE = {"image-json", "image-publish"}
+# These belong to image builds and to the server's store, which have tests of their own.
+ELSEWHERE = {"image-json", "image-publish", "store-migrate"}
 # Points where a kill need not show: not passed by the owner below, or passed when the session that
 # is to be ended has ended.
 UNSEEN = {"lease-renew", "kill-sent", "reap", "rmdir", "slot-free", "unmount"}

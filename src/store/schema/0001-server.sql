@@ -46,7 +46,7 @@ CREATE TABLE assistant_versions (
     PRIMARY KEY (assistant_id, version)
 );
 
--- run_seq and message_ref are the last numbers given; rest is the status while no run is active.
+-- run_seq and message_ref are the last numbers given; rest is the status before and after "busy".
 -- Updating the row is the lock of the thread.
 CREATE TABLE threads (
     id ID_TEXT NOT NULL PRIMARY KEY,
