@@ -139,6 +139,10 @@ int api_recover(struct api *api, struct error *reterr) must_check;
 int crons_start(struct api *api, struct error *reterr) must_check;
 void crons_stop(struct api *api);
 
+/* Handlers of openapi.c. */
+void api_openapi(struct http_request *req);
+void api_docs(struct http_request *req);
+
 /* ---- the tables ---- */
 
 extern const struct route_entry api_system_routes[], api_assistant_routes[], api_thread_routes[],
