@@ -128,7 +128,7 @@ static void end_store(struct claimed *c, struct run_end *end, const char *interr
         if (r == 0 || r == -ERR_CANCELLED || r == -ERR_NOT_FOUND)
             return;
         log_warn("cannot write the end of run %s: %s, retrying", c->row.id, error.text);
-        (void)fd_wait(-1, 0, clock_deadline(END_PAUSE_MS));
+        (void)!fd_wait(-1, 0, clock_deadline(END_PAUSE_MS));
     }
     end->lost = true;
 }
