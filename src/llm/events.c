@@ -231,11 +231,12 @@ static int line_end(struct llm_stream *s, const char *data, size_t len, stream_l
 int stream_lines(struct llm_stream *s, const char *data, size_t len, stream_line_fn *each,
                  struct error *reterr)
 {
-    const char *end = data + len, *stop;
+    const char *end, *stop;
     int r;
 
     if (!data) /* what has no line end may have been cut */
         return s->line.len ? line_end(s, "", 0, each, reterr) : 0;
+    end = data + len;
     while (data < end && (stop = memchr(data, '\n', (size_t)(end - data)))) {
         r = line_end(s, data, (size_t)(stop - data), each, reterr);
         if (r < 0)

@@ -6,12 +6,8 @@
 #include <strings.h>
 
 const struct provider_entry *const provider_table[] = {
-    &provider_openai,
-    &provider_anthropic,
-    &provider_google,
-    &provider_ollama,
-    &provider_direct,
-    NULL,
+    &provider_openai, &provider_anthropic, &provider_google,
+    &provider_ollama, &provider_direct,    NULL,
 };
 
 static const struct {

@@ -212,9 +212,14 @@ static void decodes(const char *text, const char *want)
 }
 
 /* clang-format off */
-#define START E({"type":"message_start","message":{"model":"m-1","usage":{"input_tokens":5,"output_tokens":1,"cache_read_input_tokens":3}}})
-#define BLOCK(n, ...) "data: {\"type\":\"content_block_start\",\"index\":" #n ",\"content_block\":" #__VA_ARGS__ "}\n\n"
-#define DELTA(n, ...) "data: {\"type\":\"content_block_delta\",\"index\":" #n ",\"delta\":" #__VA_ARGS__ "}\n\n"
+#define START \
+    E({"type":"message_start","message":{"model":"m-1","usage": \
+       {"input_tokens":5,"output_tokens":1,"cache_read_input_tokens":3}}})
+#define BLOCK(n, ...) \
+    "data: {\"type\":\"content_block_start\",\"index\":" #n ",\"content_block\":" #__VA_ARGS__ \
+    "}\n\n"
+#define DELTA(n, ...) \
+    "data: {\"type\":\"content_block_delta\",\"index\":" #n ",\"delta\":" #__VA_ARGS__ "}\n\n"
 #define END(n) "data: {\"type\":\"content_block_stop\",\"index\":" #n "}\n\n"
 /* clang-format on */
 
