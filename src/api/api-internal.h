@@ -32,7 +32,7 @@ struct api {
     struct limiter *limiter;
     struct live *live;           /* runs of this process */
     struct thread_logs *threads; /* event logs of protocol v2 */
-    struct crons *crons;         /* NULL: off */
+    struct crons *crons;
     struct route_table tables[16];
     const struct route_entry *described[8]; /* of other doors */
     char url[256];
@@ -132,10 +132,13 @@ void api_thread_clean(struct api *api, const char *thread_id);
 int api_thread_delete(struct api *api, const char *owner, const char *thread_id,
                       struct error *reterr) must_check;
 
-/* At the start: exports of sessions that live on, threads and items whose time is over. */
+/* At the start: the system's assistant, and exports of sessions that live on. */
 int api_recover(struct api *api, struct error *reterr) must_check;
 
-/* What is planned is started while the server runs; nothing without the setting CRONS. */
+/* Once a minute: threads and items whose time is over, exports of sessions that are gone. */
+void api_sweep(struct api *api);
+
+/* The thread that sweeps, and, with the setting CRONS, starts what is planned. */
 int crons_start(struct api *api, struct error *reterr) must_check;
 void crons_stop(struct api *api);
 

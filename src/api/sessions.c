@@ -5,8 +5,6 @@
 #include "base/str.h"
 #include "session/session.h"
 
-#include <stdio.h>
-
 static bool is_owners(struct http_request *req, const struct session_info *s)
 {
     struct store_thread t = {};
@@ -19,11 +17,11 @@ static yyjson_mut_val *session_format(yyjson_mut_doc *doc, const struct session_
 {
     yyjson_mut_val *v = yyjson_mut_obj(doc);
     int64_t now = timestamp_now();
-    char name[24];
+    char name[] = "sandbox-........";
 
     yyjson_mut_obj_add_strcpy(doc, v, "session_id", s->id);
     yyjson_mut_obj_add_strcpy(doc, v, "container_id", s->id);
-    snprintf(name, sizeof(name), "sandbox-%.8s", s->id);
+    memcpy(name + strlen("sandbox-"), s->id, ID_SHORT);
     yyjson_mut_obj_add_strcpy(doc, v, "container_name", name);
     yyjson_mut_obj_add_strcpy(doc, v, "runtime", s->runtime);
     api_add_str(doc, v, "status", session_status_name(s->status));

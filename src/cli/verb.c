@@ -137,7 +137,7 @@ static int verb_run_entry(const struct verb_entry *v, int argc, char **argv)
 {
     auto_free struct option_given *given = calloc((size_t)argc + 1, sizeof(*given));
     auto_free char **words = calloc((size_t)argc + 1, sizeof(*words));
-    struct verb_args args = {.given = given, .words = words};
+    struct verb_args args = {.given = given, .words = words, .local_env = v->local_env};
 
     if (!given || !words)
         return EXIT_HOST;
@@ -212,7 +212,9 @@ int verb_settings(const struct verb_args *args, struct settings *ret, struct err
     int r;
 
     /* Not the working directory's .env: that may be somebody else's repository. */
-    if (!file) {
+    if (!file && args->local_env) {
+        source.env_file = ".env";
+    } else if (!file) {
         r = own && own[0] == '/'
                 ? str_copy(state, sizeof(state), own)
                 : settings_default_state_dir(environ, state, sizeof(state), reterr);

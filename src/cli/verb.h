@@ -28,6 +28,7 @@ struct verb_args {
     size_t given_count;
     char **words; /* what is no option */
     size_t word_count;
+    bool local_env; /* settings come from the working directory's .env */
 };
 
 /* Returns the exit status. */
@@ -40,9 +41,11 @@ struct verb_entry {
     const char *help;    /* more, or NULL */
     const struct option_entry *options;
     verb_fn *run;
+    bool local_env;
 };
 
-extern const struct verb_entry verb_run, verb_mcp, verb_image, verb_doctor, verb_ps, verb_stop;
+extern const struct verb_entry verb_api, verb_run, verb_mcp, verb_image, verb_doctor, verb_ps,
+    verb_stop;
 
 /* Exit statuses that are not in the error table. */
 enum { EXIT_CELL_FAILED = 1, EXIT_USAGE = 2, EXIT_HOST = 3, EXIT_TIMEOUT = 124 };
@@ -55,8 +58,8 @@ const char *verb_option(const struct verb_args *args, const char *name, const ch
 bool verb_flag(const struct verb_args *args, const char *name);
 
 /*
- * Settings for a verb: the environment, then --env-file, else `.env` of the state directory. Also
- * sets up logging.
+ * Settings for a verb: the environment, then --env-file, else `.env` of the state directory (of the
+ * working directory for verbs that are started where they belong). Also sets up logging.
  */
 int verb_settings(const struct verb_args *args, struct settings *ret,
                   struct error *reterr) must_check;

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verb `api`: the agent's server. What it needs is opened in order before it listens, and a
+ * stop goes the other way: runs end first, so that their streams have their last event, then the
+ * connections, then the sandboxes.
+ */
+#include "api/api.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/stop_signals.h"
+#include "cli/verb.h"
+#include "http/server.h"
+#include "session/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+
+static const struct option_entry api_options_table[] = {
+    {"listen", 0, "HOST:PORT", "where to listen; 127.0.0.1:8000; port 0: any"},
+    {"keep-sessions", 0, NULL,
+     "leave the sessions at the end; a start within SESSION_IDLE_TTL_SECONDS has them again"},
+    {"no-build", 0, NULL, "a missing image is an error"},
+    {"allow-degraded", 0, NULL, "start where this host lacks a protection"},
+    {},
+};
+
+enum { RUNS_GRACE_MS = 5000, HTTP_GRACE_MS = 2000, LIST_MAX = 64 };
+
+struct server {
+    struct settings settings;
+    struct session_manager *manager;
+    struct api *api;
+    struct http_server *http;
+    const char *hosts[LIST_MAX + 1], *origins[LIST_MAX + 1];
+    int stop_fd;
+    unsigned signals_seen;
+    struct stop_signals signals;
+};
+
+/* The first one asks; the second one does not wait for what is still going on. */
+static void on_signal(void *user, int sig)
+{
+    struct server *s = user;
+    uint64_t one = 1;
+
+    if (++s->signals_seen > 1 || fd_write_full(s->stop_fd, &one, sizeof(one), NULL) < 0)
+        _exit(s->signals_seen > 1 ? 0 : EXIT_HOST);
+}
+
+static int signals_take(struct server *s, struct error *reterr)
+{
+    s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->stop_fd < 0)
+        return error_sys(reterr, errno, "cannot make an event descriptor");
+    s->signals = (struct stop_signals){.handle = on_signal, .user = s};
+    return stop_signals_take(&s->signals, reterr);
+}
+
+static void on_progress(void *user, const char *text)
+{
+    log_info("%s", text);
+}
+
+/* A comma list as an array that ends with NULL; the arena owns the words. */
+static int list_split(struct settings *settings, const char *text, const char **ret,
+                      struct error *reterr)
+{
+    char *copy = arena_strdup(&settings->arena, text), *save = NULL;
+    size_t n = 0;
+
+    if (!copy)
+        return error_no_memory(reterr);
+    for (char *word = strtok_r(copy, ", ", &save); word; word = strtok_r(NULL, ", ", &save)) {
+        if (n == LIST_MAX)
+            return error_set(reterr, ERR_LIMIT, "more than %d entries in a list", LIST_MAX);
+        if (str_eq(word, "*"))
+            return error_set(reterr, ERR_INVALID, "'*' is not taken: name what is allowed");
+        ret[n++] = word;
+    }
+    return 0;
+}
+
+static int http_open(struct server *s, const struct verb_args *args, struct error *reterr)
+{
+    int r = list_split(&s->settings, s->settings.allowed_hosts, s->hosts, reterr);
+
+    if (r < 0)
+        return error_wrap(reterr, "ALLOWED_HOSTS");
+    if ((r = list_split(&s->settings, s->settings.cors_origins, s->origins, reterr)) < 0)
+        return error_wrap(reterr, "CORS_ORIGINS");
+    return http_server_start(
+        &(struct http_options){.size = sizeof(struct http_options),
+                               .listen = verb_option(args, "listen", s->settings.listen),
+                               .allow_remote = api_has_keys(s->api),
+                               .tables = api_tables(s->api),
+                               .admit = api_admit,
+                               .admit_user = s->api,
+                               .hosts = s->hosts,
+                               .origins = s->origins,
+                               .loopback_origins = true,
+                               .cors_expose = API_CORS_EXPOSE},
+        &s->http, reterr);
+}
+
+static int serve(struct server *s, const struct verb_args *args, struct error *reterr)
+{
+    struct pollfd stop;
+    int r = api_new(&(struct api_options){.size = sizeof(struct api_options),
+                                          .settings = &s->settings,
+                                          .manager = s->manager},
+                    &s->api, reterr);
+
+    if (r < 0 || (r = signals_take(s, reterr)) < 0 || (r = http_open(s, args, reterr)) < 0)
+        return r;
+    r = api_start(s->api, http_server_url(s->http), reterr);
+    if (r == 0) {
+        fprintf(stderr, "listening on %s\n", http_server_url(s->http));
+        stop = (struct pollfd){.fd = s->stop_fd, .events = POLLIN};
+        while (poll(&stop, 1, -1) < 0 && errno == EINTR)
+            ;
+    }
+    api_stop(s->api, RUNS_GRACE_MS);
+    if (http_server_stop(s->http, HTTP_GRACE_MS, r < 0 ? NULL : reterr) < 0)
+        _exit(r < 0 ? EXIT_HOST : verb_fail(reterr));
+    stop_signals_leave(&s->signals);
+    return r;
+}
+
+static int server_open(struct server *s, const struct verb_args *args, struct error *reterr)
+{
+    int r = verb_settings(args, &s->settings, reterr);
+
+    if (r < 0)
+        return r;
+    s->settings.allow_degraded |= verb_flag(args, "allow-degraded");
+    stop_signals_block();
+    return session_manager_new(
+        &(struct session_manager_options){.size = sizeof(struct session_manager_options),
+                                          .settings = &s->settings,
+                                          .instance = "server",
+                                          .drop_privileges = true,
+                                          .keep_sessions = verb_flag(args, "keep-sessions"),
+                                          .no_build = verb_flag(args, "no-build"),
+                                          .progress = on_progress,
+                                          .progress_user = s},
+        &s->manager, reterr);
+}
+
+static int api_main(const struct verb_args *args)
+{
+    struct server s = {.stop_fd = -1};
+    struct error error = {};
+    int r = server_open(&s, args, &error);
+
+    if (r == 0)
+        r = serve(&s, args, &error);
+    api_free(s.api);
+    if (s.manager)
+        session_manager_free(s.manager);
+    settings_done(&s.settings);
+    return r < 0 ? verb_fail(&error) : 0;
+}
+
+const struct verb_entry verb_api = {
+    .name = "api",
+    .words = "",
+    .summary = "Serve the agent over the LangGraph Platform API",
+    .help = "The SDKs and user interfaces of LangGraph drive it unchanged; its graph is called\n"
+            "sandbox-agent, or agent. Without API_KEY or API_KEYS_FILE it answers this host only.\n"
+            "It is stopped by SIGINT or SIGTERM: runs have some seconds to end, and what they did\n"
+            "is kept. Settings come from the environment, then from `.env` of the working "
+            "directory.",
+    .options = api_options_table,
+    .run = api_main,
+    .local_env = true,
+};
