@@ -52,6 +52,7 @@ static const struct state_entry state_table[] = {
     {"25P03", ERR_BUSY, true},         /* idle for too long in a transaction */
     {"57014", ERR_UNAVAILABLE, false}, /* statement time-out */
     {"42501", ERR_UNAVAILABLE, false}, /* no privilege */
+    {"42P01", ERR_UNAVAILABLE, false}, /* a table is gone */
     {"53", ERR_UNAVAILABLE, false},    /* memory, connections, limits */
     {"54", ERR_LIMIT, false},          /* too large */
     {"58", ERR_UNAVAILABLE, true},     /* the server's own files */

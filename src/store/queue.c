@@ -45,23 +45,30 @@ int thread_count_active(struct store_tx *tx, const char *thread_id, int64_t *ret
     return query_number(&q, tx, ret, reterr);
 }
 
+/* What a thread is now: busy, or what the expression says. */
+#define STATUS_OR(rest) \
+    "status = CASE WHEN EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = threads.id " \
+    "AND r.status IN ('pending', 'running')) THEN 'busy' ELSE " rest " END, "
+
+/* 1 when a temporary thread was removed. */
+static int temporary_remove(struct store_tx *tx, const struct store_run *run, struct error *reterr)
+{
+    int64_t active;
+    int r = run->temporary ? thread_count_active(tx, run->thread_id, &active, reterr) : 0;
+
+    if (r < 0 || !run->temporary || active)
+        return r;
+    return store_thread_remove(tx, run->thread_id, reterr);
+}
+
 int thread_settle(struct store_tx *tx, const struct store_run *run, struct error *reterr)
 {
-    int64_t active, changed;
-    int r = thread_count_active(tx, run->thread_id, &active, reterr);
+    int64_t r = temporary_remove(tx, run, reterr);
 
-    if (r < 0)
-        return r;
-    if (active == 0 && run->temporary)
-        changed =
-            STORE_RUN(tx, "DELETE FROM threads WHERE id = $1", reterr, STORE_T(run->thread_id));
-    else
-        changed =
-            STORE_RUN(tx,
-                      "UPDATE threads SET status = CASE WHEN CAST($2 AS BIGINT) > 0 "
-                      "THEN 'busy' ELSE rest END, updated_us = $3 WHERE id = $1",
-                      reterr, STORE_T(run->thread_id), STORE_I(active), STORE_I(timestamp_now()));
-    return changed < 0 ? (int)changed : 0;
+    if (r == 0)
+        r = STORE_RUN(tx, "UPDATE threads SET " STATUS_OR("rest") "updated_us = $2 WHERE id = $1",
+                      reterr, STORE_T(run->thread_id), STORE_I(timestamp_now()));
+    return r < 0 ? (int)r : 0;
 }
 
 /* The thread is then what it was before the run. */
@@ -269,28 +276,34 @@ static int candidates_body(void *user, struct store_tx *tx, struct error *reterr
     return r < 0 ? (int)r : 0;
 }
 
-/* 1 when the run's turn has come: a lease that is over, or first of its thread. */
-static int64_t may_run(struct store_tx *tx, const struct store_run *run, struct error *reterr)
+static int on_tries(void *user, const struct store_value *row, size_t count, struct error *reterr)
 {
-    if (str_eq(run->status, "running"))
-        return STORE_RUN(tx, "SELECT 1 FROM runs WHERE id = $1 AND lease_us < now_us()", reterr,
-                         STORE_T(run->id));
-    if (!str_eq(run->status, "pending"))
-        return 0;
-    return STORE_RUN(
-        tx,
-        "SELECT 1 FROM runs r WHERE id = $1 AND start_us <= $2 AND NOT EXISTS (SELECT 1 "
-        "FROM runs o WHERE o.thread_id = r.thread_id AND (o.status = 'running' OR "
-        "(o.status = 'pending' AND o.seq < r.seq AND o.start_us <= $2)))",
-        reterr, STORE_T(run->id), STORE_I(timestamp_now()));
+    *(int64_t *)user = row[0].integer;
+    return 0;
 }
 
-/* 1 when it was tried often enough. */
-static int64_t is_hopeless(struct store_tx *tx, const struct claim *c, const struct store_run *run,
-                           struct error *reterr)
+/* 1 when the run's turn has come: its lease is over, or it is the first of its thread. */
+static int64_t may_run(struct store_tx *tx, const struct store_run *run, int64_t *ret_tries,
+                       struct error *reterr)
 {
-    return STORE_RUN(tx, "SELECT 1 FROM runs WHERE id = $1 AND tries >= $2", reterr,
-                     STORE_T(run->id), STORE_I(c->worker->attempts_max));
+    static const char taken[] = "SELECT tries FROM runs WHERE id = $1 AND lease_us < now_us()";
+    static const char waiting[] =
+        "SELECT tries FROM runs r WHERE id = $1 AND start_us <= $2 AND NOT EXISTS (SELECT 1 "
+        "FROM runs o WHERE o.thread_id = r.thread_id AND o.status = 'running') AND seq = "
+        "(SELECT min(o.seq) FROM runs o WHERE o.thread_id = r.thread_id AND o.status = 'pending' "
+        "AND o.start_us <= $2)";
+    const struct store_value params[] = {STORE_T(run->id), STORE_I(timestamp_now())};
+    bool is_taken = str_eq(run->status, "running");
+
+    if (!is_taken && !str_eq(run->status, "pending"))
+        return 0;
+    return store_exec(tx,
+                      &(struct store_statement){.sql = is_taken ? taken : waiting,
+                                                .params = params,
+                                                .param_count = is_taken ? 1 : 2,
+                                                .each = on_tries,
+                                                .user = ret_tries},
+                      reterr);
 }
 
 static int row_claim(struct store_tx *tx, const struct claim *c, const char *id,
@@ -314,23 +327,22 @@ static int claim_body(void *user, struct store_tx *tx, struct error *reterr)
     struct claim *c = user;
     const char *id = c->candidates[0];
     struct store_run run;
-    int64_t r = run_lock_thread(tx, NULL, NULL, id, reterr);
+    int64_t tries = 0, r = run_lock_thread(tx, NULL, NULL, id, reterr);
 
     if (r > 0)
         r = run_find(tx, id, c->arena, &run, reterr);
     if (r > 0)
-        r = may_run(tx, &run, reterr);
+        r = may_run(tx, &run, &tries, reterr);
     if (r <= 0)
         return (int)r;
     if (run.cancel)
         return run_finish_cancelled(tx, &run, run.cancel, reterr);
-    r = is_hopeless(tx, c, &run, reterr);
-    if (r > 0)
+    if (tries >= c->worker->attempts_max)
         return run_finish(tx, &run,
                           &(struct store_run_end){
                               .status = "error", .error = abandoned, .thread_status = "error"},
                           reterr);
-    return r < 0 ? (int)r : row_claim(tx, c, run.id, reterr);
+    return row_claim(tx, c, run.id, reterr);
 }
 
 static int claim_round(struct store *s, struct claim *c, struct error *reterr)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 DATABASE = "sandbox"
 USER = "tester"
-FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
+FAST = ("fsync=off", "full_page_writes=off")
 
 
 class Missing(Exception):
