@@ -90,8 +90,7 @@ struct http_options {
 };
 
 /* Listens when it returns 0. The options' lists and tables are used until the server is stopped.
- * The process's soft limit of descriptors is raised to the hard one, unless `connections` says
- * less. */
+ * The process's soft limit of descriptors is raised to the hard one. */
 int http_server_start(const struct http_options *options, struct http_server **ret,
                       struct error *reterr) must_check;
 
