@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/uuid.h"
 #include "http/server.h"
 
 struct api;
@@ -34,6 +35,13 @@ bool api_has_keys(const struct api *api);
 #define API_CORS_EXPOSE \
     "Content-Location, Location, X-Pagination-Total, X-Pagination-Next, " \
     "X-Request-Id, Mcp-Session-Id"
+
+/*
+ * The thread that the sessions of an owner's MCP clients belong to. With an id in `ret` that one,
+ * which is made anew when it was deleted; with "" the owner's, which is made when there is none.
+ */
+int api_mcp_thread(struct api *api, const char *owner, char ret[UUID_LEN + 1],
+                   struct error *reterr) must_check;
 
 /* Tables of other doors on the same port: what /openapi.json lists beside its own. */
 void api_describe(struct api *api, const struct route_entry *entries);

@@ -28,7 +28,7 @@ static yyjson_mut_val *assistant_format(yyjson_mut_doc *doc, const struct store_
     yyjson_mut_obj_add_int(doc, v, "version", a->version);
     api_add_time(doc, v, "created_at", a->created_us);
     api_add_time(doc, v, "updated_at", a->updated_us);
-    api_add_str(doc, v, "user_id", a->owner);
+    api_add_str(doc, v, "user_id", a->owner[0] ? a->owner : "system");
     return v;
 }
 

@@ -132,14 +132,14 @@ static int filter_parse(struct http_request *req, yyjson_val *body, struct event
 }
 
 /* Where the client goes on: an event's id, or only its number. */
-static const char *after_parse(struct http_request *req, yyjson_val *body, struct event_log *log)
+static const char *after_parse(struct http_request *req, yyjson_val *body, struct frame_log *log)
 {
     const char *header = http_header(req, "Last-Event-ID");
     yyjson_val *since = yyjson_obj_get(body, "since");
     const char *id = json_get_str(body, "since_event_id", header);
 
     if (yyjson_is_int(since) && yyjson_get_sint(since) >= 0)
-        return arena_printf(http_arena(req), "%lld-%lld", (long long)event_log_epoch(log),
+        return arena_printf(http_arena(req), "%lld-%lld", (long long)frame_log_epoch(log),
                             (long long)yyjson_get_sint(since));
     return id;
 }
@@ -148,7 +148,7 @@ static void on_events(struct http_request *req)
 {
     const char *thread_id = api_thread_id(req);
     struct event_filter *filter = calloc(1, sizeof(*filter));
-    struct event_log *log = NULL;
+    struct frame_log *log = NULL;
     struct error error;
     yyjson_val *body;
     uint32_t tags;
@@ -166,16 +166,16 @@ static void on_events(struct http_request *req)
         api_fail(req, &error);
         return;
     }
-    if (event_follow(req,
-                     &(struct follow_options){.log = log,
-                                              .tags = tags,
-                                              .after = after_parse(req, body, log),
-                                              .wants = filter_wants,
-                                              .on_done = free,
-                                              .user = filter},
-                     &error) < 0)
+    if (frame_log_follow(req,
+                         &(struct follow_options){.log = log,
+                                                  .tags = tags,
+                                                  .after = after_parse(req, body, log),
+                                                  .wants = filter_wants,
+                                                  .on_done = free,
+                                                  .user = filter},
+                         &error) < 0)
         api_fail(req, &error);
-    event_log_unref(log);
+    frame_log_unref(log);
 }
 
 /* ---- commands ---- */
@@ -184,7 +184,7 @@ static void command_reply(struct http_request *req, yyjson_val *body, const stru
                           const char *run_id)
 {
     const char *thread_id = http_param(req, "thread_id");
-    struct event_log *log =
+    struct frame_log *log =
         thread_log_get(api_of(req)->threads, http_principal(req), thread_id, false);
     auto_buf struct buf text;
     auto_buf struct buf id;
@@ -209,8 +209,8 @@ static void command_reply(struct http_request *req, yyjson_val *body, const stru
                         "{\"type\":\"success\",\"id\":%s,\"result\":{\"run_id\":\"%s\"},\"meta\":{"
                         "\"thread_id\":\"%s\",\"applied_through_seq\":%llu}}",
                         id.len ? buf_str(&id) : "null", run_id, thread_id,
-                        log ? (unsigned long long)event_log_next_seq(log) - 1 : 0) == 0;
-    event_log_unref(log);
+                        log ? (unsigned long long)frame_log_next_seq(log) - 1 : 0) == 0;
+    frame_log_unref(log);
     if (ok)
         api_reply(req, 200, &text);
 }
@@ -298,7 +298,7 @@ static int command_run(struct http_request *req, yyjson_val *body, const char *t
     auto_live_run struct live_run *run = NULL;
     struct run_params params;
     struct store_run row = {};
-    struct event_log *log;
+    struct frame_log *log;
     int r = command_body(body, doc, error);
 
     if (r < 0)
@@ -314,9 +314,9 @@ static int command_run(struct http_request *req, yyjson_val *body, const char *t
     log =
         r == 0 ? thread_log_get(api_of(req)->threads, http_principal(req), thread_id, true) : NULL;
     if (r == 0)
-        r = run_start(req, &params, &row, &run);
+        r = api_run_start(req, &params, &row, &run);
     api_capture(NULL);
-    event_log_unref(log);
+    frame_log_unref(log);
     if (r == 0)
         snprintf(ret_run, UUID_LEN + 1, "%s", row.id);
     yyjson_doc_free(copy);
@@ -350,15 +350,15 @@ struct thread_follower {
     char thread_id[];
 };
 
-static struct event_log *next_log(void *user)
+static struct frame_log *next_log(void *user)
 {
     struct thread_follower *f = user;
     struct live_run *run = live_thread_next(f->live, f->thread_id, f->epoch_ms);
-    struct event_log *log = NULL;
+    struct frame_log *log = NULL;
 
     if (run) {
         f->epoch_ms = live_run_epoch(run);
-        log = event_log_ref(live_run_log(run));
+        log = frame_log_ref(live_run_log(run));
         live_run_unref(run);
     }
     return log;
@@ -403,14 +403,14 @@ static void on_thread_stream(struct http_request *req)
     f->live = api->live;
     /* Without an id, only what is going on or begins from now; "-" and "-1" are everything. */
     f->epoch_ms = after ? MAX(epoch_of(after) - 1, 0) : live_thread_epoch(api->live, thread_id);
-    if (event_follow(req,
-                     &(struct follow_options){.log = live_idle_log(api->live),
-                                              .tags = MODE_ALL,
-                                              .after = after,
-                                              .next = next_log,
-                                              .on_done = free,
-                                              .user = f},
-                     &error) < 0)
+    if (frame_log_follow(req,
+                         &(struct follow_options){.log = live_idle_log(api->live),
+                                                  .tags = MODE_ALL,
+                                                  .after = after,
+                                                  .next = next_log,
+                                                  .on_done = free,
+                                                  .user = f},
+                         &error) < 0)
         api_fail(req, &error);
 }
 

@@ -32,9 +32,9 @@ int frames_new(const struct frames_options *o, struct frames **ret, struct error
     buf_init(&f->meta, 64 * KIB);
     buf_init(&f->text, LLM_TEXT_BYTES);
     buf_init(&f->reasoning, LLM_TEXT_BYTES);
-    event_log_ref(o->log);
+    frame_log_ref(o->log);
     if (o->thread)
-        event_log_ref(o->thread);
+        frame_log_ref(o->thread);
     if (!f->options.run_id || !f->options.thread_id || !f->options.assistant_id ||
         !f->options.graph_id) {
         frames_free(f);
@@ -63,8 +63,8 @@ void frames_free(struct frames *f)
     buf_done(&f->meta);
     buf_done(&f->text);
     buf_done(&f->reasoning);
-    event_log_unref(f->options.log);
-    event_log_unref(f->options.thread);
+    frame_log_unref(f->options.log);
+    frame_log_unref(f->options.thread);
     arena_done(&f->arena);
     free(f);
 }
@@ -94,10 +94,10 @@ bool frames_quoted(struct frames *f, const char *text)
 
 void frames_put(struct frames *f, const char *event, uint32_t tags)
 {
-    event_log_append(f->options.log, &(struct event_frame){.event = event,
-                                                           .data = buf_str(&f->data),
-                                                           .len = f->data.len,
-                                                           .tags = tags});
+    frame_log_append(f->options.log, &(struct log_frame){.event = event,
+                                                         .data = buf_str(&f->data),
+                                                         .len = f->data.len,
+                                                         .tags = tags});
 }
 
 static bool meta_member(struct buf *b, const char *key, const char *value)
@@ -472,8 +472,9 @@ static void (*const event_table[])(struct frames *f, const struct agent_event *e
 void frames_begin(struct frames *f)
 {
     buf_clear(&f->data);
-    if (buf_printf(&f->data, "{\"run_id\":\"%s\",\"attempt\":%lld}", f->options.run_id,
-                   (long long)f->options.attempt) == 0)
+    /* The first attempt was told when the run was accepted. */
+    if (f->options.attempt > 1 && buf_printf(&f->data, "{\"run_id\":\"%s\",\"attempt\":%lld}",
+                                             f->options.run_id, (long long)f->options.attempt) == 0)
         frames_put(f, "metadata", 0);
     chain_root(f, "on_chain_start", "input", "{}");
     if (f->options.thread)

@@ -11,9 +11,9 @@
 struct frames;
 
 struct frames_options {
-    struct event_log *log;
+    struct frame_log *log;
     uint32_t modes;           /* enum stream_mode */
-    struct event_log *thread; /* protocol v2; NULL: not wanted */
+    struct frame_log *thread; /* protocol v2; NULL: not wanted */
     const char *run_id, *thread_id, *assistant_id, *graph_id, *provider, *model;
     int64_t attempt;
 };
@@ -25,7 +25,7 @@ void frames_free(struct frames *f);
 /* Of a run whose model is known only now. */
 void frames_set_model(struct frames *f, const char *provider, const char *model);
 
-/* The first frame: {"run_id", "attempt"}. */
+/* The first frame of a further attempt: {"run_id", "attempt"}. */
 void frames_begin(struct frames *f);
 void frames_event(struct frames *f, const struct agent_event *e);
 

@@ -23,15 +23,15 @@ struct envelope {
 /* The head up to "data":; the caller appends the data and ends with put(). */
 static bool begin(struct frames *f, const struct envelope *v)
 {
-    struct event_log *log = f->options.thread;
-    unsigned long long seq = event_log_next_seq(log);
+    struct frame_log *log = f->options.thread;
+    unsigned long long seq = frame_log_next_seq(log);
     const char *node = v->e ? agent_node_name(v->e->node) : NULL;
 
     buf_clear(&f->data);
     if (buf_printf(&f->data,
                    "{\"type\":\"event\",\"event_id\":\"%lld-%llu\",\"seq\":%llu,\"method\":\"%s\","
                    "\"params\":{\"namespace\":[",
-                   (long long)event_log_epoch(log), seq, seq, v->method) < 0)
+                   (long long)frame_log_epoch(log), seq, seq, v->method) < 0)
         return false;
     if (node && buf_printf(&f->data, "\"%s:%s\"", node, v->e->task_id) < 0)
         return false;
@@ -49,11 +49,11 @@ static void put(struct frames *f, const struct envelope *v, bool whole)
         return;
     if (v->e)
         snprintf(scope, sizeof(scope), "%s:%s", agent_node_name(v->e->node), v->e->task_id);
-    event_log_append(f->options.thread, &(struct event_frame){.event = v->method,
-                                                              .data = buf_str(&f->data),
-                                                              .len = f->data.len,
-                                                              .tags = v->channel,
-                                                              .scope = scope});
+    frame_log_append(f->options.thread, &(struct log_frame){.event = v->method,
+                                                            .data = buf_str(&f->data),
+                                                            .len = f->data.len,
+                                                            .tags = v->channel,
+                                                            .scope = scope});
 }
 
 static void put_json(struct frames *f, const struct envelope *v, const char *json, size_t len)

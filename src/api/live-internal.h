@@ -23,7 +23,7 @@ struct live_run {
     struct arena arena; /* of the texts below */
     const char *id, *thread_id, *owner;
     int64_t epoch_ms;
-    struct event_log *log;
+    struct frame_log *log;
     uint32_t modes;
     bool v2;
     bool mirror;                 /* of a run that is not ours, or was not */
@@ -42,7 +42,7 @@ struct live {
     struct api *api;
     struct store_worker worker;
     char worker_id[UUID_LEN + 1];
-    struct event_log *idle; /* closed and empty; woken when a run is created */
+    struct frame_log *idle; /* closed and empty; woken when a run is created */
 
     pthread_mutex_t lock;   /* of all below */
     pthread_cond_t changed; /* runs that end, and work for the dispatcher */

@@ -52,7 +52,7 @@ void live_run_unref(struct live_run *r)
 {
     if (!r || atomic_fetch_sub(&r->refs, 1) > 1)
         return;
-    event_log_unref(r->log);
+    frame_log_unref(r->log);
     buf_done(&r->values);
     arena_done(&r->arena);
     if (r->cancel_fd >= 0)
@@ -93,7 +93,7 @@ static int run_new(struct live *l, const struct store_run *row, uint32_t modes,
         return error_sys(reterr, errno, "cannot make an event descriptor");
     if (!r->id || !r->thread_id || !r->owner)
         return error_no_memory(reterr);
-    n = event_log_new(&(struct event_log_options){.max_bytes = LOG_BYTES, .epoch_ms = r->epoch_ms},
+    n = frame_log_new(&(struct frame_log_options){.max_bytes = LOG_BYTES, .epoch_ms = r->epoch_ms},
                       &r->log, reterr);
     if (n < 0)
         return n;
@@ -166,12 +166,12 @@ int64_t live_thread_epoch(struct live *l, const char *thread_id)
     return epoch;
 }
 
-struct event_log *live_idle_log(struct live *l)
+struct frame_log *live_idle_log(struct live *l)
 {
     return l->idle;
 }
 
-struct event_log *live_run_log(struct live_run *r)
+struct frame_log *live_run_log(struct live_run *r)
 {
     return r->log;
 }
@@ -261,7 +261,7 @@ void live_run_finish(struct live_run *r, struct buf *values)
     buf_init(values, values->max);
     for (struct end_waiter *w = r->waiters; w; w = w->next)
         w->wake(w->user);
-    event_log_close(r->log);
+    frame_log_close(r->log);
     pthread_cond_broadcast(&r->live->changed);
 }
 
@@ -284,9 +284,9 @@ static void pending_end(struct live_run *r)
     buf_init(&values, 16);
     if (buf_append_str(&values, "{}") < 0)
         buf_clear(&values);
-    event_log_append(
+    frame_log_append(
         r->log,
-        &(struct event_frame){.event = "end", .data = "{\"status\":\"interrupted\"}", .len = 24});
+        &(struct log_frame){.event = "end", .data = "{\"status\":\"interrupted\"}", .len = 24});
     live_run_finish(r, &values);
     buf_done(&values);
 }
@@ -468,7 +468,7 @@ static void runs_sweep(struct live *l)
     for (size_t i = 0; i < LIVE_BUCKETS; i++) {
         for (struct live_run **at = &l->buckets[i]; *at;) {
             struct live_run *r = *at;
-            size_t size = r->done ? event_log_bytes(r->log) + r->values.len : 0;
+            size_t size = r->done ? frame_log_bytes(r->log) + r->values.len : 0;
 
             if (r->active && now - r->since_ms > l->api->settings->run_timeout_s * 1000)
                 live_run_stop(r, "timeout");
@@ -540,8 +540,8 @@ static void metadata_put(struct live_run *r)
     char text[80];
     int len = snprintf(text, sizeof(text), "{\"run_id\":\"%s\",\"attempt\":1}", r->id);
 
-    event_log_append(r->log,
-                     &(struct event_frame){.event = "metadata", .data = text, .len = (size_t)len});
+    frame_log_append(r->log,
+                     &(struct log_frame){.event = "metadata", .data = text, .len = (size_t)len});
 }
 
 /* The runs that have to make way: those of other servers see it when they renew their lease. */
@@ -593,7 +593,7 @@ int live_run_create(struct live *l, const struct live_create *create, struct are
         return r;
     }
     make_way(l, active, count);
-    event_log_wake(l->idle);
+    frame_log_wake(l->idle);
     if (create->new.run.start_us <= timestamp_now() && place_take(l) &&
         claim_one(l, run->id, &ignored) < 0)
         log_warn("cannot start a run at once: %s, retrying", ignored.text);
@@ -703,12 +703,12 @@ int live_new(struct api *api, struct live **ret, struct error *reterr)
         .id = l->worker_id, .lease_us = LEASE_MS * 1000LL, .attempts_max = ATTEMPTS_MAX};
     r = worker_id_load(l, reterr);
     if (r == 0)
-        r = event_log_new(&(struct event_log_options){}, &l->idle, reterr);
+        r = frame_log_new(&(struct frame_log_options){}, &l->idle, reterr);
     if (r < 0) {
         live_free(l);
         return r;
     }
-    event_log_close(l->idle);
+    frame_log_close(l->idle);
     *ret = l;
     return 0;
 }
@@ -786,7 +786,7 @@ void live_free(struct live *l)
             live_run_unref(r);
         }
     }
-    event_log_unref(l->idle);
+    frame_log_unref(l->idle);
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
     free(l);

@@ -67,9 +67,9 @@ struct live_run *live_thread_next(struct live *l, const char *thread_id, int64_t
 /* The number of the thread's newest run that has ended; 0 for none. */
 int64_t live_thread_epoch(struct live *l, const char *thread_id);
 /* Ended and empty; woken whenever a run is created. */
-struct event_log *live_idle_log(struct live *l);
+struct frame_log *live_idle_log(struct live *l);
 
-struct event_log *live_run_log(struct live_run *r);
+struct frame_log *live_run_log(struct live_run *r);
 const char *live_run_id(const struct live_run *r);
 const char *live_run_thread(const struct live_run *r);
 const char *live_run_owner(const struct live_run *r);

@@ -23,7 +23,7 @@ struct frame {
     char data[];
 };
 
-struct event_log {
+struct frame_log {
     atomic_uint refs;
     int64_t epoch_ms;
     size_t max_bytes;
@@ -40,7 +40,7 @@ struct event_log {
 struct follower {
     struct follower *next, *prev; /* of the log's list */
     struct follow_options options;
-    struct event_log *log, *idle; /* the present one; the one it began with */
+    struct frame_log *log, *idle; /* the present one; the one it began with */
     char after[64];
     struct http_stream *stream;
     uint64_t seq;        /* the next one to look at */
@@ -55,10 +55,10 @@ static void frame_unref(struct frame *f)
         free(f);
 }
 
-int event_log_new(const struct event_log_options *options, struct event_log **ret,
+int frame_log_new(const struct frame_log_options *options, struct frame_log **ret,
                   struct error *reterr)
 {
-    struct event_log *log = calloc(1, sizeof(*log));
+    struct frame_log *log = calloc(1, sizeof(*log));
 
     if (!log)
         return error_no_memory(reterr);
@@ -71,18 +71,18 @@ int event_log_new(const struct event_log_options *options, struct event_log **re
     return 0;
 }
 
-struct event_log *event_log_ref(struct event_log *log)
+struct frame_log *frame_log_ref(struct frame_log *log)
 {
     atomic_fetch_add(&log->refs, 1);
     return log;
 }
 
-static struct frame **slot_at(struct event_log *log, size_t index)
+static struct frame **slot_at(struct frame_log *log, size_t index)
 {
     return &log->slots[(log->start + index) % log->cap];
 }
 
-static void oldest_drop(struct event_log *log)
+static void oldest_drop(struct frame_log *log)
 {
     struct frame *f = *slot_at(log, 0);
 
@@ -93,7 +93,7 @@ static void oldest_drop(struct event_log *log)
     log->first_seq++;
 }
 
-void event_log_unref(struct event_log *log)
+void frame_log_unref(struct frame_log *log)
 {
     if (!log || atomic_fetch_sub(&log->refs, 1) > 1)
         return;
@@ -106,7 +106,7 @@ void event_log_unref(struct event_log *log)
 
 /* ---- appending ---- */
 
-static int slots_grow(struct event_log *log)
+static int slots_grow(struct frame_log *log)
 {
     size_t cap = MAX(log->cap * 2, (size_t)LOG_SLOTS_MIN);
     struct frame **slots;
@@ -125,8 +125,7 @@ static int slots_grow(struct event_log *log)
     return 0;
 }
 
-static struct frame *frame_new(const struct event_log *log, const struct event_frame *e,
-                               uint64_t seq)
+static struct frame *frame_new(const struct frame_log *log, const struct log_frame *e, uint64_t seq)
 {
     const char *scope = e->scope ? e->scope : "";
     size_t scope_len = strlen(scope), max = strlen(e->event) + e->len + 96;
@@ -147,7 +146,7 @@ static struct frame *frame_new(const struct event_log *log, const struct event_f
     return f;
 }
 
-static void followers_wake(struct event_log *log)
+static void followers_wake(struct frame_log *log)
 {
     for (struct follower *f = log->followers; f; f = f->next) {
         if (f->stream)
@@ -155,7 +154,7 @@ static void followers_wake(struct event_log *log)
     }
 }
 
-void event_log_append(struct event_log *log, const struct event_frame *e)
+void frame_log_append(struct frame_log *log, const struct log_frame *e)
 {
     struct frame *f;
 
@@ -173,7 +172,7 @@ void event_log_append(struct event_log *log, const struct event_frame *e)
     pthread_mutex_unlock(&log->lock);
 }
 
-uint64_t event_log_next_seq(struct event_log *log)
+uint64_t frame_log_next_seq(struct frame_log *log)
 {
     uint64_t seq;
 
@@ -183,12 +182,12 @@ uint64_t event_log_next_seq(struct event_log *log)
     return seq;
 }
 
-int64_t event_log_epoch(const struct event_log *log)
+int64_t frame_log_epoch(const struct frame_log *log)
 {
     return log->epoch_ms;
 }
 
-void event_log_close(struct event_log *log)
+void frame_log_close(struct frame_log *log)
 {
     pthread_mutex_lock(&log->lock);
     log->closed = true;
@@ -196,7 +195,7 @@ void event_log_close(struct event_log *log)
     pthread_mutex_unlock(&log->lock);
 }
 
-bool event_log_is_closed(struct event_log *log)
+bool frame_log_is_closed(struct frame_log *log)
 {
     bool closed;
 
@@ -206,7 +205,7 @@ bool event_log_is_closed(struct event_log *log)
     return closed;
 }
 
-size_t event_log_bytes(struct event_log *log)
+size_t frame_log_bytes(struct frame_log *log)
 {
     size_t bytes;
 
@@ -216,7 +215,7 @@ size_t event_log_bytes(struct event_log *log)
     return bytes;
 }
 
-void event_log_clear(struct event_log *log)
+void frame_log_clear(struct frame_log *log)
 {
     pthread_mutex_lock(&log->lock);
     while (log->count > 0)
@@ -224,14 +223,14 @@ void event_log_clear(struct event_log *log)
     pthread_mutex_unlock(&log->lock);
 }
 
-void event_log_wake(struct event_log *log)
+void frame_log_wake(struct frame_log *log)
 {
     pthread_mutex_lock(&log->lock);
     followers_wake(log);
     pthread_mutex_unlock(&log->lock);
 }
 
-size_t event_log_followers(struct event_log *log)
+size_t frame_log_followers(struct frame_log *log)
 {
     size_t count = 0;
 
@@ -270,7 +269,7 @@ static bool frame_is_wanted(const struct follower *f, const struct frame *frame)
 /* The next frame to send, or NULL when there is none now. With the lock of the log held. */
 static struct frame *frame_next(struct follower *f)
 {
-    struct event_log *log = f->log;
+    struct frame_log *log = f->log;
     uint64_t end = log->first_seq + log->count, missed = 0;
 
     if (f->seq < log->first_seq) {
@@ -339,7 +338,7 @@ static void follower_unlink(struct follower *f)
 
 /* The number after the one that an id names; 0, for everything, when it is not an id of this log.
  */
-static uint64_t seq_after(const struct event_log *log, const char *id)
+static uint64_t seq_after(const struct frame_log *log, const char *id)
 {
     const char *dash = id ? strrchr(id, '-') : NULL;
     int64_t epoch, seq;
@@ -357,10 +356,10 @@ static uint64_t seq_after(const struct event_log *log, const char *id)
 }
 
 /* Goes on with another log; a reference is taken over. */
-static void follower_move(struct follower *f, struct event_log *log)
+static void follower_move(struct follower *f, struct frame_log *log)
 {
     follower_unlink(f);
-    event_log_unref(f->log);
+    frame_log_unref(f->log);
     f->log = log;
     pthread_mutex_lock(&log->lock);
     f->seq = seq_after(log, f->after);
@@ -371,10 +370,10 @@ static void follower_move(struct follower *f, struct event_log *log)
 /* False when there is nothing to go on with now. */
 static bool follower_advance(struct follower *f)
 {
-    struct event_log *log = f->options.next(f->options.user);
+    struct frame_log *log = f->options.next(f->options.user);
 
     if (!log && f->log != f->idle) {
-        follower_move(f, event_log_ref(f->idle));
+        follower_move(f, frame_log_ref(f->idle));
         /* One that has begun meanwhile has woken the former log's followers. */
         log = f->options.next(f->options.user);
     }
@@ -432,13 +431,13 @@ static void on_done(void *user)
         f->options.on_done(f->options.user);
     http_stream_unref(f->stream);
     frame_unref(f->frame);
-    event_log_unref(f->log);
-    event_log_unref(f->idle);
+    frame_log_unref(f->log);
+    frame_log_unref(f->idle);
     free(f);
 }
 
-int event_follow(struct http_request *req, const struct follow_options *options,
-                 struct error *reterr)
+int frame_log_follow(struct http_request *req, const struct follow_options *options,
+                     struct error *reterr)
 {
     struct follower *f = calloc(1, sizeof(*f));
     struct http_stream_options stream = {
@@ -451,7 +450,7 @@ int event_follow(struct http_request *req, const struct follow_options *options,
         .pull = on_pull,
         .keep_alive_ms = KEEP_ALIVE_MS,
     };
-    struct event_log *log = options->log;
+    struct frame_log *log = options->log;
 
     if (!f) {
         if (options->on_done)
@@ -459,8 +458,8 @@ int event_follow(struct http_request *req, const struct follow_options *options,
         return error_no_memory(reterr);
     }
     f->options = *options;
-    f->log = event_log_ref(log);
-    f->idle = event_log_ref(log);
+    f->log = frame_log_ref(log);
+    f->idle = frame_log_ref(log);
     snprintf(f->after, sizeof(f->after), "%s", options->after ? options->after : "");
     pthread_mutex_lock(&log->lock);
     f->seq = seq_after(log, f->after);

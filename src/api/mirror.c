@@ -14,7 +14,7 @@ enum { MIRROR_ARENA_MAX = 256 << 20 };
 
 static void put(struct live_run *r, const char *event, const char *data, uint32_t tags)
 {
-    event_log_append(r->log, &(struct event_frame){
+    frame_log_append(r->log, &(struct log_frame){
                                  .event = event, .data = data, .len = strlen(data), .tags = tags});
 }
 

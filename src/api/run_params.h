@@ -26,19 +26,19 @@ int run_params_parse(struct http_request *req, yyjson_val *body, const char *thr
 yyjson_mut_val *run_format(yyjson_mut_doc *doc, const struct store_run *row, const char *values);
 
 /* Creates the run; the answer is given on a failure. `ret` is referenced. */
-int run_start(struct http_request *req, struct run_params *params, struct store_run *ret_row,
-              struct live_run **ret);
+int api_run_start(struct http_request *req, struct run_params *params, struct store_run *ret_row,
+                  struct live_run **ret);
 
 /* A run of this owner's thread, live or not; answers 404. `ret` is referenced. */
-int run_attach(struct http_request *req, const char *thread_id, const char *run_id,
-               struct live_run **ret);
+int api_run_attach(struct http_request *req, const char *thread_id, const char *run_id,
+                   struct live_run **ret);
 
 /* Answers: an event stream of the run, or its final values once it has ended. */
 struct run_follow {
     uint32_t modes;
     bool cancel_on_disconnect, creator, resumable;
 };
-int run_stream(struct http_request *req, struct live_run *run, const struct run_follow *follow,
-               struct error *reterr) must_check;
-int run_wait_answer(struct http_request *req, struct live_run *run, const struct run_follow *follow,
-                    struct error *reterr) must_check;
+int api_run_stream(struct http_request *req, struct live_run *run, const struct run_follow *follow,
+                   struct error *reterr) must_check;
+int api_run_wait(struct http_request *req, struct live_run *run, const struct run_follow *follow,
+                 struct error *reterr) must_check;

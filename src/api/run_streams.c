@@ -50,7 +50,7 @@ static void on_done(void *user)
  * be taken up again is left to its creator's return. */
 static void follower_gone(struct run_follower *f)
 {
-    size_t others = event_log_followers(f->run->log);
+    size_t others = frame_log_followers(f->run->log);
 
     if (!f->follow.cancel_on_disconnect || (f->follow.creator && f->follow.resumable))
         return;
@@ -64,8 +64,8 @@ static void on_log_gone(void *user)
     follower_gone(user);
 }
 
-int run_stream(struct http_request *req, struct live_run *run, const struct run_follow *follow,
-               struct error *reterr)
+int api_run_stream(struct http_request *req, struct live_run *run, const struct run_follow *follow,
+                   struct error *reterr)
 {
     const char *after = http_header(req, "Last-Event-ID");
     struct run_follower *f = NULL;
@@ -73,14 +73,14 @@ int run_stream(struct http_request *req, struct live_run *run, const struct run_
 
     if (r < 0)
         return r;
-    return event_follow(req,
-                        &(struct follow_options){.log = run->log,
-                                                 .tags = follow->modes,
-                                                 .after = follow->creator ? NULL : after,
-                                                 .on_gone = on_log_gone,
-                                                 .on_done = on_done,
-                                                 .user = f},
-                        reterr);
+    return frame_log_follow(req,
+                            &(struct follow_options){.log = run->log,
+                                                     .tags = follow->modes,
+                                                     .after = follow->creator ? NULL : after,
+                                                     .on_gone = on_log_gone,
+                                                     .on_done = on_done,
+                                                     .user = f},
+                            reterr);
 }
 
 /* ---- the values ---- */
@@ -122,8 +122,8 @@ static void on_stop(void *user)
     http_stream_abort(f->stream);
 }
 
-int run_wait_answer(struct http_request *req, struct live_run *run, const struct run_follow *follow,
-                    struct error *reterr)
+int api_run_wait(struct http_request *req, struct live_run *run, const struct run_follow *follow,
+                 struct error *reterr)
 {
     struct http_stream_options options = {
         .status = 200,

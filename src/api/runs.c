@@ -11,8 +11,8 @@ enum { RUNS_LIMIT = 10, RUNS_LIMIT_MAX = 1000, CANCEL_WAIT_MS = 10000, BATCH_MAX
 
 /* ---- creating ---- */
 
-int run_start(struct http_request *req, struct run_params *params, struct store_run *ret_row,
-              struct live_run **ret)
+int api_run_start(struct http_request *req, struct run_params *params, struct store_run *ret_row,
+                  struct live_run **ret)
 {
     struct error error;
 
@@ -55,7 +55,7 @@ static void run_create(struct http_request *req, const char *thread_id, enum run
     int r = 0;
 
     if (api_body(req, &body) < 0 || run_params_parse(req, body, thread_id, &params) < 0 ||
-        run_start(req, &params, &row, &run) < 0)
+        api_run_start(req, &params, &row, &run) < 0)
         return;
     location_add(req, &row, answer == ANSWER_STREAM ? "stream" : "join");
     follow = (struct run_follow){.modes = params.create.modes,
@@ -63,9 +63,9 @@ static void run_create(struct http_request *req, const char *thread_id, enum run
                                  .resumable = params.resumable,
                                  .creator = true};
     if (answer == ANSWER_STREAM)
-        r = run_stream(req, run, &follow, &error);
+        r = api_run_stream(req, run, &follow, &error);
     else if (answer == ANSWER_VALUES)
-        r = run_wait_answer(req, run, &follow, &error);
+        r = api_run_wait(req, run, &follow, &error);
     else
         row_reply(req, &row, NULL);
     if (r < 0)
@@ -138,7 +138,7 @@ static void on_batch(struct http_request *req)
         auto_live_run struct live_run *run = NULL;
         struct store_run *row = arena_alloc(http_arena(req), sizeof(*row));
 
-        if (!row || run_start(req, &params[i], row, &run) < 0)
+        if (!row || api_run_start(req, &params[i], row, &run) < 0)
             return;
         yyjson_mut_arr_append(list, run_format(doc, row, NULL));
     }
@@ -158,8 +158,8 @@ static int row_get(struct http_request *req, const char *thread_id, const char *
     return 0;
 }
 
-int run_attach(struct http_request *req, const char *thread_id, const char *run_id,
-               struct live_run **ret)
+int api_run_attach(struct http_request *req, const char *thread_id, const char *run_id,
+                   struct live_run **ret)
 {
     struct store_run row = {};
     struct error error;
@@ -274,10 +274,11 @@ static void run_join(struct http_request *req, bool stream)
     int r;
 
     if (!run_id || modes_query(req, &follow.modes) < 0 ||
-        run_attach(req, thread_id, run_id, &run) < 0)
+        api_run_attach(req, thread_id, run_id, &run) < 0)
         return;
     follow.cancel_on_disconnect = query_bool(req, "cancel_on_disconnect");
-    r = stream ? run_stream(req, run, &follow, &error) : run_wait_answer(req, run, &follow, &error);
+    r = stream ? api_run_stream(req, run, &follow, &error)
+               : api_run_wait(req, run, &follow, &error);
     if (r < 0)
         api_fail(req, &error);
 }

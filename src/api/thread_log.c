@@ -13,7 +13,7 @@ enum { IDLE_MS = 600 * 1000, LOGS_MAX = 4096, KEY_MAX = 256 };
 
 struct thread_log {
     struct thread_log *next;
-    struct event_log *log;
+    struct frame_log *log;
     int64_t used_ms;
     char key[]; /* owner, a slash (which no thread has), thread */
 };
@@ -43,8 +43,8 @@ static void log_remove(struct thread_logs *t, struct thread_log **at)
 
     *at = gone->next;
     t->count--;
-    event_log_close(gone->log);
-    event_log_unref(gone->log);
+    frame_log_close(gone->log);
+    frame_log_unref(gone->log);
     free(gone);
 }
 
@@ -62,10 +62,10 @@ static struct thread_log *log_new(struct thread_logs *t, const char *key)
 {
     size_t size = strlen(key) + 1;
     struct thread_log *l = calloc(1, sizeof(*l) + size);
-    struct event_log_options options = {.max_bytes = THREAD_LOG_BYTES};
+    struct frame_log_options options = {.max_bytes = THREAD_LOG_BYTES};
 
     t->last_epoch_ms = options.epoch_ms = MAX(clock_wall_ms(), t->last_epoch_ms + 1);
-    if (!l || event_log_new(&options, &l->log, NULL) < 0) {
+    if (!l || frame_log_new(&options, &l->log, NULL) < 0) {
         free(l);
         return NULL;
     }
@@ -76,10 +76,10 @@ static struct thread_log *log_new(struct thread_logs *t, const char *key)
     return l;
 }
 
-struct event_log *thread_log_get(struct thread_logs *t, const char *owner, const char *thread_id,
+struct frame_log *thread_log_get(struct thread_logs *t, const char *owner, const char *thread_id,
                                  bool create)
 {
-    struct event_log *log = NULL;
+    struct frame_log *log = NULL;
     struct thread_log *l;
     char key[KEY_MAX];
 
@@ -91,7 +91,7 @@ struct event_log *thread_log_get(struct thread_logs *t, const char *owner, const
         l = log_new(t, key);
     if (l) {
         l->used_ms = clock_ms();
-        log = event_log_ref(l->log);
+        log = frame_log_ref(l->log);
     }
     pthread_mutex_unlock(&t->lock);
     return log;
@@ -118,7 +118,7 @@ void thread_logs_sweep(struct thread_logs *t)
 
     pthread_mutex_lock(&t->lock);
     for (struct thread_log **at = &t->first; *at;) {
-        if (event_log_followers((*at)->log) > 0)
+        if (frame_log_followers((*at)->log) > 0)
             (*at)->used_ms = now;
         if (now - (*at)->used_ms > IDLE_MS)
             log_remove(t, at);

@@ -14,7 +14,7 @@ int thread_logs_new(struct thread_logs **ret, struct error *reterr) must_check;
 void thread_logs_free(struct thread_logs *t);
 
 /* Referenced; a new one where there is none and `create`, else NULL. */
-struct event_log *thread_log_get(struct thread_logs *t, const char *owner, const char *thread_id,
+struct frame_log *thread_log_get(struct thread_logs *t, const char *owner, const char *thread_id,
                                  bool create);
 
 /* The thread is gone: followers end. */

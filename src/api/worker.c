@@ -163,11 +163,11 @@ static void frames_skip(struct claimed *c, const struct run_end *end)
     int len = snprintf(text, sizeof(text), "{\"status\":\"%s\"}", end->status);
 
     if (end->error[0])
-        event_log_append(
+        frame_log_append(
             c->run->log,
-            &(struct event_frame){.event = "error", .data = end->error, .len = strlen(end->error)});
-    event_log_append(c->run->log,
-                     &(struct event_frame){.event = "end", .data = text, .len = (size_t)len});
+            &(struct log_frame){.event = "error", .data = end->error, .len = strlen(end->error)});
+    frame_log_append(c->run->log,
+                     &(struct log_frame){.event = "end", .data = text, .len = (size_t)len});
 }
 
 static void run_finish(struct claimed *c, struct frames *frames, const struct agent_outcome *o,
@@ -207,7 +207,7 @@ static int frames_make(struct claimed *c, const struct agent_run_spec *spec, str
                        struct error *reterr)
 {
     struct api *api = c->run->live->api;
-    struct event_log *thread =
+    struct frame_log *thread =
         thread_log_get(api->threads, c->row.owner, c->row.thread_id, c->run->v2);
     int r = frames_new(&(struct frames_options){.log = c->run->log,
                                                 .modes = c->run->modes,
@@ -219,7 +219,7 @@ static int frames_make(struct claimed *c, const struct agent_run_spec *spec, str
                                                 .attempt = c->row.attempt},
                        ret, reterr);
 
-    event_log_unref(thread);
+    frame_log_unref(thread);
     return r;
 }
 
