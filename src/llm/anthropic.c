@@ -48,6 +48,7 @@ static bool source_add(struct builder *b, yyjson_mut_val *block, const struct ll
            yyjson_mut_obj_add_str(b->doc, source, "data", part->data);
 }
 
+/* What the service reads itself, page by page. */
 static bool document_add(struct builder *b, yyjson_mut_val *content, const struct llm_part *part)
 {
     yyjson_mut_val *block = block_add(b, content, "document");
@@ -188,6 +189,7 @@ static bool assistant_add(struct builder *b, const struct llm_message *m)
     return true;
 }
 
+/* The service caches what stands before a mark, and takes no mark on what was thought. */
 static bool cache_mark(struct builder *b, yyjson_mut_val *block)
 {
     const char *type = yyjson_mut_get_str(yyjson_mut_obj_get(block, "type"));
@@ -296,15 +298,28 @@ struct anthropic {
     size_t thinking_from; /* where in `reasoning` the open block begins; its signature: `scratch` */
 };
 
+static void count_add(int64_t *sum, int64_t more)
+{
+    if (more > 0 && __builtin_add_overflow(*sum, more, sum))
+        *sum = INT64_MAX;
+}
+
+/* What came from the cache is not in the service's own count of the input; elsewhere it is. */
 static void usage_take(struct llm_stream *s, yyjson_val *usage)
 {
-    stream_usage(s, &(struct llm_usage){
-                        .input = json_count(usage, "input_tokens"),
-                        .output = json_count(usage, "output_tokens"),
-                        .cache_read = json_count(usage, "cache_read_input_tokens"),
-                        .cache_creation = json_count(usage, "cache_creation_input_tokens"),
-                        .reasoning = -1,
-                    });
+    struct llm_usage u = {
+        .input = json_count(usage, "input_tokens"),
+        .output = json_count(usage, "output_tokens"),
+        .cache_read = json_count(usage, "cache_read_input_tokens"),
+        .cache_creation = json_count(usage, "cache_creation_input_tokens"),
+        .reasoning = -1,
+    };
+
+    if (u.input >= 0) {
+        count_add(&u.input, u.cache_read >= 0 ? u.cache_read : s->usage.cache_read);
+        count_add(&u.input, u.cache_creation >= 0 ? u.cache_creation : s->usage.cache_creation);
+    }
+    stream_usage(s, &u);
 }
 
 static int message_start(struct llm_stream *s, struct anthropic *own, yyjson_val *root,

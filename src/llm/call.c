@@ -149,6 +149,7 @@ static int attempt_send(struct attempt *a, struct llm_stream *s, struct error *r
                          },
                          &reply, reterr);
     if (r < 0) {
+        /* The client does not say whose failure it is; the stream knows its own. */
         s->again = s->failed ? s->again : r == -(int)ERR_UPSTREAM || r == -(int)ERR_PROTOCOL;
         return s->failed ? r : error_wrap(reterr, "%s", a->provider->title);
     }

@@ -99,7 +99,9 @@ struct llm_delta {
 typedef int llm_delta_fn(void *user, const struct llm_delta *d, struct error *reterr);
 
 struct llm_usage {
-    int64_t input, output, cache_read, cache_creation, reasoning; /* tokens; -1: not told */
+    /* Tokens; -1: not told. `input` holds what came from the cache or went into it, and `output`
+     * the reasoning. */
+    int64_t input, output, cache_read, cache_creation, reasoning;
 };
 
 /* Lives in the arena of the call. */
@@ -128,11 +130,13 @@ int llm_new(struct http_client *client, struct llm **ret, struct error *reterr) 
 void llm_free(struct llm *l);
 
 /*
- * Asks the model. Retries 408, 409, 429, 5xx and lost connections up to LLM_RETRIES times, after
- * Retry-After (at most 30 s) or 0.5 s doubled each time with jitter, and only while no delta was
+ * Asks the model. Retries 408, 409, 429, 5xx, lost connections and answers that are cut or
+ * malformed up to LLM_RETRIES times, after Retry-After (at most 30 s; not at all when it is more
+ * than all attempts may wait) or 0.5 s doubled each time with jitter, and only while no delta was
  * given or after telling LLM_DELTA_RETRY. An error's text says provider, status and the provider's
  * own message (cut to 300 bytes, secrets masked); ERR_DENIED for 401 and 403, ERR_LIMIT for 429,
- * ERR_INVALID for 400 and 404, ERR_UPSTREAM else, ERR_CANCELLED.
+ * ERR_INVALID for 400, 404, 413, 415 and 422, ERR_TIMEOUT, ERR_UPSTREAM else, ERR_CANCELLED; the
+ * code of `delta` when that has failed.
  */
 int llm_call(struct llm *l, const struct llm_request *request, llm_delta_fn *delta, void *user,
              struct arena *arena, struct llm_reply *ret, struct error *reterr) must_check;

@@ -92,6 +92,7 @@ static bool user_add(struct builder *b, const struct llm_message *m)
     return yyjson_mut_arr_size(content) || text_part_add(b, content, "");
 }
 
+/* Some servers keep their own state in ids, so they get back what they gave. */
 static yyjson_mut_val *id_make(struct builder *b, const char *id)
 {
     if (b->own_service)
@@ -151,6 +152,7 @@ static bool assistant_add(struct builder *b, size_t at)
 
     if (!text)
         return false;
+    /* With calls, an empty text is refused by some and null taken by all. */
     if (!*text && m->call_count ? !yyjson_mut_obj_add_null(b->doc, message, "content")
                                 : !yyjson_mut_obj_add_str(b->doc, message, "content", text))
         return false;
@@ -181,6 +183,7 @@ static bool is_media(const struct llm_part *part)
     return (part->kind == LLM_IMAGE || part->kind == LLM_FILE) && !build_is_empty(part);
 }
 
+/* The model has to know which result an image is of: several calls may have given some. */
 static bool result_media_add(struct builder *b, yyjson_mut_val *content, size_t at)
 {
     const struct llm_message *m = &b->request->messages[at];
@@ -329,7 +332,7 @@ static void usage_take(struct llm_stream *s, yyjson_val *usage)
         .reasoning = json_count(output, "reasoning_tokens"),
     };
 
-    if (u.cache_read < 0)
+    if (u.cache_read < 0) /* DeepSeek's name */
         u.cache_read = json_count(usage, "prompt_cache_hit_tokens");
     stream_usage(s, &u);
 }

@@ -229,7 +229,7 @@ TEST(anthropic_reads_text_and_usage)
             "event: ping\ndata: {\"type\": \"ping\"}\n\n" BLOCK(0, {"type" : "text", "text" : ""})
                 DELTA(0, {"type" : "text_delta", "text" : "Hel"})
                     DELTA(0, {"type" : "text_delta", "text" : "lo"}) END(0) STOP("end_turn"),
-            "text[Hello] m-1 stop 5/9/3/-1");
+            "text[Hello] m-1 stop 8/9/3/-1");
 }
 
 TEST(anthropic_reads_thinking_and_keeps_its_blocks)
@@ -246,7 +246,7 @@ TEST(anthropic_reads_thinking_and_keeps_its_blocks)
             "thought[a\"b]={\"type\":\"thinking\",\"thinking\":\"a\\\"b\",\"signature\":\"S1S2\"} "
             "thought[]={\"type\":\"redacted_thinking\",\"data\":\"D\"} text[x] "
             "thought[]={\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"S3\"} "
-            "m-1 length 5/9/3/-1");
+            "m-1 length 8/9/3/-1");
 }
 
 TEST(anthropic_reads_calls)
@@ -260,12 +260,12 @@ TEST(anthropic_reads_calls)
                                     END(1)
                                         BLOCK(2, {"type" : "tool_use", "id" : "t2", "name" : "g"})
                                             END(2) STOP("tool_use"),
-            "text[now] call[t1 f {\"x\":1}] call[t2 g {}] m-1 tool_calls 5/9/3/-1");
+            "text[now] call[t1 f {\"x\":1}] call[t2 g {}] m-1 tool_calls 8/9/3/-1");
     decodes(START BLOCK(0, {"type" : "tool_use", "id" : "t", "name" : "f", "input" : {"x" : 1}})
                 BLOCK(1, {"type" : "tool_use", "id" : "t", "name" : "f", "input" : {}})
                     DELTA(1, {"type" : "input_json_delta", "partial_json" : "{oops"})
                         STOP("tool_use"),
-            "call[t f {\"x\":1}] call[made f {oops invalid] m-1 tool_calls 5/9/3/-1");
+            "call[t f {\"x\":1}] call[made f {oops invalid] m-1 tool_calls 8/9/3/-1");
 }
 
 TEST(anthropic_fails_in_the_middle_of_a_stream)
