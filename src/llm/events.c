@@ -150,12 +150,15 @@ static int json_repair(struct llm_stream *s, const char *data, size_t len, yyjso
 int stream_json(struct llm_stream *s, const char *data, size_t len, yyjson_doc **ret,
                 struct error *reterr)
 {
-    int r = json_parse(data, len, ret, reterr);
+    struct error why = {0}; /* an error that was mended is none, so the caller must not see it */
+    int r = json_parse(data, len, ret, &why);
 
     if (r == -(int)ERR_INVALID)
-        r = json_repair(s, data, len, ret, reterr);
-    if (r == 0 || r == -(int)ERR_NO_MEMORY)
-        return r;
+        r = json_repair(s, data, len, ret, &why);
+    if (r == 0)
+        return 0;
+    if (r == -(int)ERR_NO_MEMORY)
+        return error_no_memory(reterr);
     s->again = true;
     return error_set(reterr, ERR_UPSTREAM, "%s sent what is not JSON", s->provider->title);
 }

@@ -277,6 +277,16 @@ TEST(call_gives_deltas_and_the_reply)
     assert_str_has(w.service.requests[0], "Content-Type: application/json\r\n");
 }
 
+TEST(call_mends_text_that_is_no_utf8)
+{
+    static const struct step steps[] = {{STREAM TEXT("a\xff") TEXT("\\ud83d") DONE}, {NULL}};
+    auto_world struct world w = {};
+
+    world_open(&w, steps);
+    assert_ok(ask(&w), w.err);
+    assert_str_eq(w.reply.parts[0].text, "a\xef\xbf\xbd\xef\xbf\xbd");
+}
+
 TEST(call_waits_as_long_as_it_is_told)
 {
     static const struct step steps[] = {
