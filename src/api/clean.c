@@ -5,6 +5,7 @@
  * share nobody here can tell which exported files of others are gone: those go with their threads.
  */
 #include "api/api-internal.h"
+#include "api/upload.h"
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -168,6 +169,7 @@ void api_sweep(struct api *api)
     if (store_item_expire(api->store, timestamp_now(), &error) < 0)
         log_warn("items whose time is over stay: %s", error.text);
     exports_prune(api);
+    upload_sweep(api->settings->storage_dir);
 }
 
 int api_recover(struct api *api, struct error *reterr)
@@ -176,7 +178,9 @@ int api_recover(struct api *api, struct error *reterr)
 
     if (r == 0)
         r = exports_restore(api, reterr);
-    if (r == 0)
+    if (r == 0) {
         exports_prune(api);
+        upload_sweep(api->settings->storage_dir);
+    }
     return r;
 }

@@ -474,7 +474,7 @@ static enum MHD_Result request_body(struct http_request *req, const char *data, 
     if (streamed) {
         req->body_began = true;
         if (req->route->on_body(req, data, *len, &req->error) < 0)
-            return body_refuse(req, 0);
+            return body_refuse(req, req->error.code == ERR_LIMIT ? 413 : 0);
         *len = 0;
         return MHD_YES;
     }

@@ -34,10 +34,10 @@ struct route_entry {
 
     /*
      * Where a body is not to be held in memory: called before the handler, on its thread, with each
-     * piece. <0 answers with that error, and the rest is not read. After a piece follows either the
-     * handler or, once, a call with `data` NULL, so that nothing is left of a body that ended early
-     * or was refused. What it keeps between the calls it hangs on the request (http_set_context).
-     * A body that is empty has no pieces. NULL: http_body().
+     * piece. <0 answers with that error (ERR_LIMIT: 413), and the rest is not read. After a piece
+     * follows either the handler or, once, a call with `data` NULL, so that nothing is left of a
+     * body that ended early or was refused. What it keeps between the calls it hangs on the request
+     * (http_set_context). A body that is empty has no pieces. NULL: http_body().
      */
     int (*on_body)(struct http_request *req, const char *data, size_t len, struct error *reterr);
 };
