@@ -68,6 +68,7 @@ void api_capture(struct error *error);
 const char *api_uuid(struct http_request *req, const char *param);
 /* A path's thread id: 1 to 128 of A-Z a-z 0-9 _ -; NULL as above. */
 const char *api_thread_id(struct http_request *req);
+bool api_thread_id_check(const char *id);
 
 /* ---- answers ---- */
 

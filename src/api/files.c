@@ -15,12 +15,9 @@
 #include "wire/utf8.h"
 
 #include <ctype.h>
-#include <fcntl.h>
-#include <fts.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
-enum { LISTED_MAX = 10000, SHA256_HEX = 64, HEADER_VALUE_MAX = 2048, ITEM_URL_MAX = 32768 };
+enum { SHA256_HEX = 64, HEADER_VALUE_MAX = 2048, ITEM_URL_MAX = 32768 };
 
 /* Beside the files themselves: heads of parts and boundaries. */
 #define FORM_OVERHEAD (16 * MIB)
@@ -50,7 +47,7 @@ static int upload_begin(struct http_request *req, struct upload **ret, struct er
         return r;
     if (length && str_parse_int(length, 0, INT64_MAX, &bytes) == 0 &&
         (uint64_t)bytes > s->upload_max + FORM_OVERHEAD)
-        return error_set(reterr, ERR_LIMIT, "the upload is above UPLOAD_MAX (%llu bytes)",
+        return error_set(reterr, ERR_LIMIT, "the upload is above UPLOAD_MAX_SIZE (%llu bytes)",
                          (unsigned long long)s->upload_max);
     r = upload_new(s->storage_dir, type ? type : "", s->upload_max, ret, reterr);
     if (r == 0)
@@ -115,11 +112,6 @@ static void on_upload(struct http_request *req)
 
 /* ---- listing ---- */
 
-static int by_name(const FTSENT **a, const FTSENT **b)
-{
-    return strcmp((*a)->fts_name, (*b)->fts_name);
-}
-
 struct listing {
     struct http_request *req;
     yyjson_mut_doc *doc;
@@ -127,31 +119,21 @@ struct listing {
     const char *thread_id;
 };
 
-static void uploads_list(const struct listing *l)
+static void upload_list_one(void *user, const struct upload_found *file)
 {
-    char *root = arena_printf(http_arena(l->req), "%s/%s/uploads",
-                              api_of(l->req)->settings->storage_dir, l->thread_id);
-    char *const roots[] = {root, NULL};
-    size_t count = 0, skip = root ? strlen(root) + 1 : 0;
-    FTS *fts = root ? fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, by_name) : NULL;
-    const FTSENT *e;
+    const struct listing *l = user;
+    yyjson_mut_val *v = yyjson_mut_arr_add_obj(l->doc, l->list);
+    const char *path =
+        arena_printf(http_arena(l->req), "%s/%s/uploads/%s", api_of(l->req)->settings->storage_dir,
+                     l->thread_id, file->name);
 
-    while (fts && count < LISTED_MAX && (e = fts_read(fts))) {
-        yyjson_mut_val *v;
-
-        if (e->fts_info != FTS_F)
-            continue;
-        v = yyjson_mut_arr_add_obj(l->doc, l->list);
-        yyjson_mut_obj_add_val(l->doc, v, "name",
-                               json_mut_text(l->doc, e->fts_path + skip, e->fts_pathlen - skip));
-        yyjson_mut_obj_add_val(l->doc, v, "path",
-                               json_mut_text(l->doc, e->fts_path, e->fts_pathlen));
-        yyjson_mut_obj_add_int(l->doc, v, "size", e->fts_statp->st_size);
-        api_add_time(l->doc, v, "modified_at", (int64_t)e->fts_statp->st_mtime * 1000000);
-        count++;
-    }
-    if (fts)
-        fts_close(fts);
+    yyjson_mut_obj_add_val(l->doc, v, "name",
+                           json_mut_text(l->doc, file->name, strlen(file->name)));
+    yyjson_mut_obj_add_val(l->doc, v, "path",
+                           path ? json_mut_text(l->doc, path, strlen(path))
+                                : yyjson_mut_null(l->doc));
+    yyjson_mut_obj_add_uint(l->doc, v, "size", file->size);
+    api_add_time(l->doc, v, "modified_at", file->modified_us);
 }
 
 static void export_list_one(void *user, const char *id, const struct export_info *info)
@@ -188,7 +170,7 @@ static void on_list(struct http_request *req)
     yyjson_mut_doc_set_root(doc, root);
     l.thread_id = t.id;
     l.list = yyjson_mut_obj_add_arr(doc, root, "uploads");
-    uploads_list(&l);
+    upload_list(api_of(req)->settings->storage_dir, t.id, upload_list_one, &l);
     l.list = yyjson_mut_obj_add_arr(doc, root, "exports");
     if (session_export_list(api_of(req)->manager, NULL, t.id, export_list_one, &l, &error) < 0)
         api_fail(req, &error);

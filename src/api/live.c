@@ -563,6 +563,16 @@ static void make_way(struct live *l, const struct store_run *active, size_t coun
     pthread_mutex_unlock(&l->lock);
 }
 
+static bool is_stopping(struct live *l)
+{
+    bool stopping;
+
+    pthread_mutex_lock(&l->lock);
+    stopping = l->stopping;
+    pthread_mutex_unlock(&l->lock);
+    return stopping;
+}
+
 int live_run_create(struct live *l, const struct live_create *create, struct arena *arena,
                     struct store_run *ret_row, struct live_run **ret, struct error *reterr)
 {
@@ -572,7 +582,7 @@ int live_run_create(struct live *l, const struct live_create *create, struct are
     size_t count = 0;
     int r;
 
-    if (l->stopping)
+    if (is_stopping(l))
         return error_set(reterr, ERR_UNAVAILABLE, "the server is stopping");
     /* Known before anybody can claim it, so that no frame is missed. */
     r = run_new(l, &create->new.run, create->modes, &run, reterr);

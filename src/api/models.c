@@ -26,13 +26,11 @@ static int origin_of(const struct provider_entry *provider, const char *base_url
                : 0;
 }
 
-/* Whether a client may send the server to this host. */
-static bool host_is_allowed(const struct settings *s, const struct url *url)
+/* Whether the operator lets clients send the server to this host, wherever it is. */
+static bool host_is_trusted(const struct settings *s, const struct url *url)
 {
     const char *list = s->private_model_hosts;
 
-    if (!url_is_loopback(url) && !url_is_private(url))
-        return true;
     for (size_t len; *list; list += len + (list[len] != 0)) {
         len = strcspn(list, ", ");
         if ((len == 1 && *list == '*') ||
@@ -156,7 +154,8 @@ int api_model_resolve(struct api *api, const char *owner_name, yyjson_val *confi
     r = origin_of(choice.provider, choice.base_url, origin, &url, reterr);
     if (r < 0)
         return r;
-    if (choice.from_client && !host_is_allowed(api->settings, &url))
+    ret->model.public_only = choice.from_client && !host_is_trusted(api->settings, &url);
+    if (ret->model.public_only && (url_is_loopback(&url) || url_is_private(&url)))
         return error_set(reterr, ERR_DENIED,
                          "the model's base URL leads to a private address; the operator can allow "
                          "its host by PRIVATE_MODEL_HOSTS");

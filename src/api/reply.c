@@ -154,12 +154,18 @@ const char *api_uuid(struct http_request *req, const char *param)
     return NULL;
 }
 
-const char *api_thread_id(struct http_request *req)
+bool api_thread_id_check(const char *id)
 {
     static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+    return str_check_chars(id, set, 128);
+}
+
+const char *api_thread_id(struct http_request *req)
+{
     const char *id = http_param(req, "thread_id");
 
-    if (id && str_check_chars(id, set, 128))
+    if (id && api_thread_id_check(id))
         return id;
     api_unprocessable(req, "a thread's id is 1 to 128 letters, digits, '-' and '_'");
     return NULL;

@@ -347,6 +347,8 @@ static int row_fill(struct http_request *req, yyjson_val *body, const char *thre
 
     if (!id || !fresh || uuid_v7(id, &error) < 0 || uuid_v4(fresh, &error) < 0)
         return api_unprocessable(req, "the run cannot be named");
+    if (own_thread && !api_thread_id_check(own_thread))
+        return api_unprocessable(req, "'thread_id' is 1 to 128 letters, digits, '-' and '_'");
     if (metadata && strlen(metadata) > METADATA_MAX)
         return api_unprocessable(req, "'metadata' is above 64 KiB");
     row->id = id;

@@ -144,5 +144,5 @@ int api_run_wait(struct http_request *req, struct live_run *run, const struct ru
     r = http_stream_open(req, &options, &f->stream, reterr);
     if (r == 0 && live_run_on_end(run, on_end, f) < 0)
         http_stream_abort(f->stream);
-    return 0;
+    return r;
 }

@@ -95,13 +95,6 @@ static int ttl_parse(struct http_request *req, yyjson_val *body, const char **re
     return 0;
 }
 
-static bool thread_id_check(const char *id)
-{
-    static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-
-    return str_check_chars(id, set, 128);
-}
-
 /* Each superstep's updates become edits of the state, one after another. */
 static int supersteps_apply(struct http_request *req, const char *thread_id, yyjson_val *steps)
 {
@@ -134,7 +127,7 @@ static int create_parse(struct http_request *req, yyjson_val *body, struct store
 
     if (!id || uuid_v4(id, &error) < 0)
         return api_fail(req, &error);
-    if (given && !thread_id_check(given))
+    if (given && !api_thread_id_check(given))
         return api_unprocessable(req, "'thread_id' is 1 to 128 letters, digits, '-' and '_'");
     if (metadata && !yyjson_is_null(metadata) && !yyjson_is_obj(metadata))
         return api_unprocessable(req, "'metadata' has to be an object");

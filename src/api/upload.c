@@ -171,7 +171,7 @@ static int on_data(void *user, const char *data, size_t len, struct error *reter
     struct upload *u = user;
 
     if (len > u->bytes_max - u->bytes)
-        return error_set(reterr, ERR_LIMIT, "the upload is above UPLOAD_MAX (%llu bytes)",
+        return error_set(reterr, ERR_LIMIT, "the upload is above UPLOAD_MAX_SIZE (%llu bytes)",
                          (unsigned long long)u->bytes_max);
     u->bytes += len;
     if (u->out < 0)
@@ -323,6 +323,62 @@ int upload_commit(struct upload *u, const char *thread_id, struct error *reterr)
     for (size_t i = 0; i < u->count && r == 0; i++)
         r = file_place(u, uploads, i, reterr);
     return r;
+}
+
+/* ---- what is there ---- */
+
+struct walk {
+    upload_found_fn *each;
+    void *user;
+    size_t count;
+    char name[UPLOAD_NAME_MAX];
+};
+
+static void folder_list(struct walk *w, int dir, size_t len, int depth);
+
+static void entry_list(struct walk *w, int dir, const char *entry, size_t len, int depth)
+{
+    int n = snprintf(w->name + len, sizeof(w->name) - len, "%s%s", len ? "/" : "", entry);
+    struct stat st;
+
+    if (n < 0 || (size_t)n >= sizeof(w->name) - len || w->count == UPLOAD_LISTED_MAX ||
+        fstatat(dir, entry, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return;
+    if (S_ISREG(st.st_mode)) {
+        w->each(w->user, &(struct upload_found){.name = w->name,
+                                                .size = (uint64_t)st.st_size,
+                                                .modified_us = (int64_t)st.st_mtime * 1000000});
+        w->count++;
+    } else if (S_ISDIR(st.st_mode) && depth < UPLOAD_DEPTH_MAX) {
+        auto_fd int inner = folder_enter(dir, entry, NULL);
+
+        if (inner >= 0)
+            folder_list(w, inner, len + (size_t)n, depth + 1);
+    }
+}
+
+static void folder_list(struct walk *w, int dir, size_t len, int depth)
+{
+    struct dirent **list = NULL;
+    int count = scandirat(dir, ".", &list, NULL, alphasort);
+
+    for (int i = 0; i < count; i++) {
+        if (path_is_name(list[i]->d_name))
+            entry_list(w, dir, list[i]->d_name, len, depth);
+        free(list[i]);
+    }
+    free(list);
+}
+
+void upload_list(const char *storage, const char *thread_id, upload_found_fn *each, void *user)
+{
+    struct walk w = {.each = each, .user = user};
+    auto_fd int at = open(storage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_fd int thread = at >= 0 ? folder_enter(at, thread_id, NULL) : -1;
+    auto_fd int uploads = thread >= 0 ? folder_enter(thread, "uploads", NULL) : -1;
+
+    if (uploads >= 0)
+        folder_list(&w, uploads, 0, 0);
 }
 
 /* ---- what was left ---- */

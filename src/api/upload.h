@@ -10,7 +10,12 @@
 
 #include <stdint.h>
 
-enum { UPLOAD_FILES_MAX = 1000, UPLOAD_DEPTH_MAX = 32, UPLOAD_NAME_MAX = 1024 };
+enum {
+    UPLOAD_FILES_MAX = 1000, /* of one form */
+    UPLOAD_DEPTH_MAX = 32,
+    UPLOAD_NAME_MAX = 1024,
+    UPLOAD_LISTED_MAX = 10000,
+};
 
 struct upload;
 
@@ -34,6 +39,16 @@ int upload_commit(struct upload *u, const char *thread_id, struct error *reterr)
 
 /* In the order in which they came. */
 const struct upload_file *upload_files(const struct upload *u, size_t *ret_count);
+
+/* Calls `each` for the files of a thread, in the order of their names; at most UPLOAD_LISTED_MAX.
+ */
+struct upload_found {
+    const char *name; /* below its folder of uploads */
+    uint64_t size;
+    int64_t modified_us;
+};
+typedef void upload_found_fn(void *user, const struct upload_found *file);
+void upload_list(const char *storage, const char *thread_id, upload_found_fn *each, void *user);
 
 /* Removes what processes that are gone have left staged. */
 void upload_sweep(const char *storage);

@@ -376,6 +376,21 @@ static size_t on_body(char *data, size_t one, size_t len, void *user)
 /* curl's own sockets would be handed on to the programs that we start. */
 static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address)
 {
+    struct transfer *t = user;
+    struct addr addr = {0};
+    uint16_t port;
+
+    if (t->call->public_only && !t->client->proxy[0]) {
+        if (addr_from_sockaddr(&address->addr, &addr, &port) < 0)
+            return CURL_SOCKET_BAD;
+        addr_unmap(&addr);
+        if (addr_classify(&addr) != ADDR_PUBLIC) {
+            error_set(&t->err, ERR_DENIED, "'%s' leads to an address that is not public", t->host);
+            return CURL_SOCKET_BAD;
+        }
+        /* Of several addresses one will do. */
+        t->err.code = ERR_OK;
+    }
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
@@ -534,6 +549,7 @@ static CURLcode hooks_set(struct transfer *t)
         curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body),
         curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t),
         curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETFUNCTION, on_socket),
+        curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETDATA, t),
         curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->detail),
     };
 

@@ -32,6 +32,9 @@ struct http_call {
     size_t len;
     int cancel_fd; /* readable: the call ends with ERR_CANCELLED within 100 ms; -1: none */
 
+    /* Only to public addresses, whatever the name resolves to; where a proxy is asked, it decides. */
+    bool public_only;
+
     /* 0 stands for the default. */
     unsigned connect_timeout_ms; /* 10 s */
     unsigned idle_timeout_ms;    /* 120 s in which nothing comes; also for the first byte */

@@ -136,6 +136,7 @@ static int attempt_send(struct attempt *a, struct llm_stream *s, struct error *r
     r = http_client_call(a->l->client,
                          &(struct http_call){
                              .size = sizeof(struct http_call),
+                             .public_only = a->request->model.public_only,
                              .method = "POST",
                              .url = url,
                              .headers = s->headers,

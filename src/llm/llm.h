@@ -63,6 +63,7 @@ struct llm_model {
     const char *name;
     const char *base_url; /* NULL: the provider's own */
     const char *api_key;  /* NULL or "": none is sent */
+    bool public_only;     /* its host may not be at a private address */
 };
 
 struct llm_request {

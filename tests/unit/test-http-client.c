@@ -656,6 +656,15 @@ TEST(client_tells_nothing_of_the_query)
     assert_null(strstr(w.err.text, "secret"));
 }
 
+TEST(client_asks_no_private_address_where_only_public_ones_are_allowed)
+{
+    auto_world struct world w = world_new();
+
+    assert_int_eq(ask_with(&w, "/ok", (struct http_call){.public_only = true}), -ERR_DENIED);
+    assert_str_has(w.err.text, "not public");
+    assert_uint_eq(service.connections, 0);
+}
+
 TEST(client_takes_no_plain_text_for_tls)
 {
     auto_world struct world w = world_new();
