@@ -9,9 +9,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "cli/api_mcp.h"
 #include "cli/stop_signals.h"
 #include "cli/verb.h"
 #include "http/server.h"
+#include "mcp/mcp.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -28,12 +30,14 @@ static const struct option_entry api_options_table[] = {
     {},
 };
 
-enum { RUNS_GRACE_MS = 5000, HTTP_GRACE_MS = 2000, LIST_MAX = 64 };
+enum { RUNS_GRACE_MS = 5000, HTTP_GRACE_MS = 2000, LIST_MAX = 64, TABLES_MAX = 24 };
 
 struct server {
     struct settings settings;
     struct session_manager *manager;
     struct api *api;
+    struct mcp_doors *mcp;
+    struct route_table tables[TABLES_MAX + 1];
     struct http_server *http;
     const char *hosts[LIST_MAX + 1], *origins[LIST_MAX + 1];
     int stop_fd;
@@ -62,7 +66,10 @@ static int signals_take(struct server *s, struct error *reterr)
 
 static void on_progress(void *user, const char *text)
 {
+    struct server *s = user;
+
     log_info("%s", text);
+    mcp_doors_progress(__atomic_load_n(&s->mcp, __ATOMIC_ACQUIRE), text);
 }
 
 /* A comma list as an array that ends with NULL; the arena owns the words. */
@@ -84,6 +91,31 @@ static int list_split(struct settings *settings, const char *text, const char **
     return 0;
 }
 
+/* All doors of the port. */
+static int tables_fill(struct server *s, struct error *reterr)
+{
+    const struct route_table *own = api_tables(s->api);
+    struct mcp_doors *doors = NULL;
+    size_t n = 0;
+    int r = mcp_doors_new(&(struct mcp_doors_options){.size = sizeof(struct mcp_doors_options),
+                                                      .settings = &s->settings,
+                                                      .manager = s->manager,
+                                                      .api = s->api},
+                          &doors, reterr);
+
+    if (r < 0)
+        return r;
+    /* Images may be built already. */
+    __atomic_store_n(&s->mcp, doors, __ATOMIC_RELEASE);
+    while (n + 1 < TABLES_MAX && own[n].entries) {
+        s->tables[n] = own[n];
+        n++;
+    }
+    s->tables[n] = (struct route_table){mcp_http_routes, mcp_doors_user(doors)};
+    api_describe(s->api, mcp_http_routes);
+    return 0;
+}
+
 static int http_open(struct server *s, const struct verb_args *args, struct error *reterr)
 {
     int r = list_split(&s->settings, s->settings.allowed_hosts, s->hosts, reterr);
@@ -96,7 +128,7 @@ static int http_open(struct server *s, const struct verb_args *args, struct erro
         &(struct http_options){.size = sizeof(struct http_options),
                                .listen = verb_option(args, "listen", s->settings.listen),
                                .allow_remote = api_has_keys(s->api),
-                               .tables = api_tables(s->api),
+                               .tables = s->tables,
                                .admit = api_admit,
                                .admit_user = s->api,
                                .hosts = s->hosts,
@@ -114,7 +146,8 @@ static int serve(struct server *s, const struct verb_args *args, struct error *r
                                           .manager = s->manager},
                     &s->api, reterr);
 
-    if (r < 0 || (r = signals_take(s, reterr)) < 0 || (r = http_open(s, args, reterr)) < 0)
+    if (r < 0 || (r = tables_fill(s, reterr)) < 0 || (r = signals_take(s, reterr)) < 0 ||
+        (r = http_open(s, args, reterr)) < 0)
         return r;
     r = api_start(s->api, http_server_url(s->http), reterr);
     if (r == 0) {
@@ -127,6 +160,11 @@ static int serve(struct server *s, const struct verb_args *args, struct error *r
     if (http_server_stop(s->http, HTTP_GRACE_MS, r < 0 ? NULL : reterr) < 0)
         _exit(r < 0 ? EXIT_HOST : verb_fail(reterr));
     stop_signals_leave(&s->signals);
+    if (!mcp_doors_stop(s->mcp)) {
+        /* Its thread may still use everything; the keeper ends the sandboxes by their lease. */
+        log_error("a call does not end; giving up");
+        _exit(EXIT_HOST);
+    }
     return r;
 }
 
@@ -161,6 +199,7 @@ static int api_main(const struct verb_args *args)
     api_free(s.api);
     if (s.manager)
         session_manager_free(s.manager);
+    mcp_doors_free(s.mcp);
     settings_done(&s.settings);
     return r < 0 ? verb_fail(&error) : 0;
 }
@@ -170,7 +209,9 @@ const struct verb_entry verb_api = {
     .words = "",
     .summary = "Serve the agent over the LangGraph Platform API",
     .help = "The SDKs and user interfaces of LangGraph drive it unchanged; its graph is called\n"
-            "sandbox-agent, or agent. Without API_KEY or API_KEYS_FILE it answers this host only.\n"
+            "sandbox-agent, or agent. Clients of the Model Context Protocol use /mcp, and `mcp`\n"
+            "hands its messages on to it. Without API_KEY or API_KEYS_FILE it answers this host "
+            "only.\n"
             "It is stopped by SIGINT or SIGTERM: runs have some seconds to end, and what they did\n"
             "is kept. Settings come from the environment, then from `.env` of the working "
             "directory.",

@@ -170,10 +170,9 @@ static int params_check(const struct http_request *req, yyjson_val *schema, yyjs
     return 0;
 }
 
-static int call_check(const struct http_request *req, const struct jsonrpc_message *m,
-                      struct error *reterr)
+static int call_check(const struct mcp_http *h, const struct http_request *req,
+                      const struct jsonrpc_message *m, struct error *reterr)
 {
-    const struct mcp_http *h = http_user(req);
     const char *schema;
     auto_json yyjson_doc *doc = NULL;
 
@@ -190,8 +189,8 @@ static int call_check(const struct http_request *req, const struct jsonrpc_messa
 
 /* ---- all of it ---- */
 
-int mcp_headers_check(const struct http_request *req, const struct jsonrpc_message *m,
-                      struct error *reterr)
+int mcp_headers_check(const struct mcp_http *h, const struct http_request *req,
+                      const struct jsonrpc_message *m, struct error *reterr)
 {
     yyjson_val *meta = yyjson_obj_get(m->params, "_meta");
     const char *version = json_get_str(meta, "io.modelcontextprotocol/protocolVersion", NULL);
@@ -202,5 +201,5 @@ int mcp_headers_check(const struct http_request *req, const struct jsonrpc_messa
     if (header_check(req, "MCP-Protocol-Version", version, reterr) < 0 ||
         header_check(req, "Mcp-Method", m->method, reterr) < 0 || name_check(req, m, reterr) < 0)
         return -ERR_INVALID;
-    return call_check(req, m, reterr);
+    return call_check(h, req, m, reterr);
 }

@@ -32,6 +32,8 @@ struct mcp_peer {
 struct mcp_http {
     unsigned refs; /* its peers' */
     struct mcp_server *server;
+    mcp_http_find_fn *find; /* of several owners: it has neither server nor sessions */
+    void *find_user;
     pthread_mutex_t lock;
     struct mcp_peer *sessions;
     size_t count;
@@ -120,5 +122,5 @@ void event_log_end(struct event_log *log);
 bool mcp_accept_has(const char *accept, const char *type);
 
 /* Whether the headers of a modern request say what its body says. */
-int mcp_headers_check(const struct http_request *req, const struct jsonrpc_message *m,
-                      struct error *reterr) must_check;
+int mcp_headers_check(const struct mcp_http *h, const struct http_request *req,
+                      const struct jsonrpc_message *m, struct error *reterr) must_check;

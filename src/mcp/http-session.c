@@ -196,6 +196,18 @@ int mcp_http_new(struct mcp_server *s, struct mcp_http **ret, struct error *rete
     return 0;
 }
 
+int mcp_http_new_shared(mcp_http_find_fn *find, void *user, struct mcp_http **ret,
+                        struct error *reterr)
+{
+    int r = mcp_http_new(NULL, ret, reterr);
+
+    if (r < 0)
+        return r;
+    (*ret)->find = find;
+    (*ret)->find_user = user;
+    return 0;
+}
+
 void mcp_http_free(struct mcp_http *h)
 {
     if (!h)

@@ -88,7 +88,8 @@ static void message_handle(struct http_request *req, struct mcp_peer *p,
     mcp_channel_unref(exchange_channel(x));
 }
 
-static void modern_post(struct http_request *req, const struct jsonrpc_message *m)
+static void modern_post(struct mcp_http *h, struct http_request *req,
+                        const struct jsonrpc_message *m)
 {
     auto_mcp_peer struct mcp_peer *p = NULL;
     const char *accept = http_header(req, "Accept");
@@ -109,11 +110,11 @@ static void modern_post(struct http_request *req, const struct jsonrpc_message *
         refuse(req, 406, m->id, JSONRPC_INVALID_REQUEST, "Accept has no text/event-stream");
         return;
     }
-    if (mcp_headers_check(req, m, &error) < 0) {
+    if (mcp_headers_check(h, req, m, &error) < 0) {
         refuse(req, 400, m->id, MCP_HEADER_MISMATCH, error.text);
         return;
     }
-    p = mcp_peer_new(http_user(req), true);
+    p = mcp_peer_new(h, true);
     if (p)
         message_handle(req, p, m, streams);
     else
@@ -123,7 +124,7 @@ static void modern_post(struct http_request *req, const struct jsonrpc_message *
 /* ---- sessions ---- */
 
 /* The session that the request names, referenced; else it is answered. */
-static struct mcp_peer *session_of(struct http_request *req, yyjson_val *id)
+static struct mcp_peer *session_of(struct mcp_http *h, struct http_request *req, yyjson_val *id)
 {
     const char *session = http_header(req, "Mcp-Session-Id"), *version = version_of(req);
     struct mcp_peer *p = NULL;
@@ -133,15 +134,16 @@ static struct mcp_peer *session_of(struct http_request *req, yyjson_val *id)
     else if (!session)
         refuse(req, 400, id, TRANSPORT_ERROR,
                "the header Mcp-Session-Id is missing: begin with initialize");
-    else if (!(p = mcp_session_find(http_user(req), session)))
+    else if (!(p = mcp_session_find(h, session)))
         refuse(req, 404, id, SESSION_NOT_FOUND, "there is no such session: initialize again");
     return p;
 }
 
 /* A session begins with a peer that is listed only when the handshake went well. */
-static void initialize_post(struct http_request *req, const struct jsonrpc_message *m)
+static void initialize_post(struct mcp_http *h, struct http_request *req,
+                            const struct jsonrpc_message *m)
 {
-    auto_mcp_peer struct mcp_peer *p = mcp_peer_new(http_user(req), false);
+    auto_mcp_peer struct mcp_peer *p = mcp_peer_new(h, false);
     struct exchange *x = p ? exchange_new(p, req, true) : NULL;
     const struct buf *body = http_body(req);
     struct error error;
@@ -162,7 +164,8 @@ static void initialize_post(struct http_request *req, const struct jsonrpc_messa
     mcp_channel_unref(exchange_channel(x));
 }
 
-static void legacy_post(struct http_request *req, const struct jsonrpc_message *m)
+static void legacy_post(struct mcp_http *h, struct http_request *req,
+                        const struct jsonrpc_message *m)
 {
     auto_mcp_peer struct mcp_peer *p = NULL;
     const char *accept = http_header(req, "Accept");
@@ -175,15 +178,23 @@ static void legacy_post(struct http_request *req, const struct jsonrpc_message *
         return;
     }
     if (begins && !http_header(req, "Mcp-Session-Id")) {
-        initialize_post(req, m);
+        initialize_post(h, req, m);
         return;
     }
-    p = session_of(req, m->id);
+    p = session_of(h, req, m->id);
     if (p)
         message_handle(req, p, m, true);
 }
 
 /* ---- routes ---- */
+
+/* The endpoint of who asks; NULL: answered. */
+static struct mcp_http *http_of(struct http_request *req)
+{
+    struct mcp_http *h = http_user(req);
+
+    return h->find ? h->find(h->find_user, req) : h;
+}
 
 static bool content_is_json(const struct http_request *req)
 {
@@ -196,20 +207,23 @@ static bool content_is_json(const struct http_request *req)
 static void on_post(struct http_request *req)
 {
     const struct buf *body = http_body(req);
+    struct mcp_http *h = http_of(req);
     auto_json yyjson_doc *doc = NULL;
     struct jsonrpc_message m;
     struct error error;
     int code;
 
+    if (!h)
+        return;
     /* Pages may send other types anywhere without being asked first. */
     if (!content_is_json(req))
         refuse(req, 415, NULL, JSONRPC_INVALID_REQUEST, "Content-Type is not application/json");
     else if (jsonrpc_parse(buf_str(body), body->len, &doc, &m, &code, &error) < 0)
         refuse(req, 400, m.id, code, error.text);
     else if (message_is_modern(req, &m))
-        modern_post(req, &m);
+        modern_post(h, req, &m);
     else
-        legacy_post(req, &m);
+        legacy_post(h, req, &m);
 }
 
 /* GET and DELETE are of the legacy era. False: it is answered. */
@@ -240,16 +254,17 @@ static void resume(struct http_request *req, struct mcp_peer *p, const char *id)
 static void on_get(struct http_request *req)
 {
     auto_mcp_peer struct mcp_peer *p = NULL;
+    struct mcp_http *h = http_of(req);
     struct exchange *x;
     struct error error;
 
-    if (!legacy_check(req))
+    if (!h || !legacy_check(req))
         return;
     if (!mcp_accept_has(http_header(req, "Accept"), "text/event-stream")) {
         refuse(req, 406, NULL, TRANSPORT_ERROR, "Accept has no text/event-stream");
         return;
     }
-    p = session_of(req, NULL);
+    p = session_of(h, req, NULL);
     if (!p)
         return;
     if (http_header(req, "Last-Event-ID")) {
@@ -274,10 +289,11 @@ static void on_get(struct http_request *req)
 static void on_delete(struct http_request *req)
 {
     auto_mcp_peer struct mcp_peer *p = NULL;
+    struct mcp_http *h = http_of(req);
 
-    if (!legacy_check(req))
+    if (!h || !legacy_check(req))
         return;
-    p = session_of(req, NULL);
+    p = session_of(h, req, NULL);
     if (!p)
         return;
     if (mcp_session_end(p))

@@ -58,8 +58,9 @@ struct mcp_server_options {
     size_t size; /* sizeof(struct mcp_server_options) */
     const struct settings *settings;
     struct session_manager *manager;
-    const char *owner;        /* the conversation that all sessions belong to */
-    bool conformance_fixture; /* the tools, prompts and resources of the official suite, too */
+    const char *owner;         /* the conversation that all sessions belong to */
+    const char *download_base; /* of tool_context; NULL: no URLs. Both outlive the server */
+    bool conformance_fixture;  /* the tools, prompts and resources of the official suite, too */
 };
 
 int mcp_server_new(const struct mcp_server_options *options, struct mcp_server **ret,
@@ -115,4 +116,13 @@ struct mcp_http;
 extern const struct route_entry mcp_http_routes[];
 
 int mcp_http_new(struct mcp_server *s, struct mcp_http **ret, struct error *reterr) must_check;
+
+/*
+ * The same for a server of several owners: `find` gives the endpoint of who asks
+ * (http_principal()), which lives as long as the routes are served; or it answers, and gives NULL.
+ */
+typedef struct mcp_http *mcp_http_find_fn(void *user, struct http_request *req);
+
+int mcp_http_new_shared(mcp_http_find_fn *find, void *user, struct mcp_http **ret,
+                        struct error *reterr) must_check;
 void mcp_http_free(struct mcp_http *h);

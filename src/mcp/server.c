@@ -128,7 +128,8 @@ int mcp_server_new(const struct mcp_server_options *options, struct mcp_server *
     s->manager = options->manager;
     s->owner = options->owner;
     s->fixture = options->conformance_fixture;
-    s->context = (struct tool_context){.manager = s->manager, .owner = s->owner};
+    s->context = (struct tool_context){
+        .manager = s->manager, .owner = s->owner, .download_base = options->download_base};
     arena_init(&s->arena, MIB);
     lock_init(s);
     s->state_key = mcp_state_key_new();
