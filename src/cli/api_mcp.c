@@ -109,7 +109,7 @@ static int door_find(struct mcp_doors *doors, const char *owner, struct door **r
     return 0;
 }
 
-static struct mcp_http *on_find(void *user, struct http_request *req)
+static int on_find(void *user, struct http_request *req, struct mcp_http **ret)
 {
     struct mcp_doors *doors = user;
     char thread[UUID_LEN + 1];
@@ -125,10 +125,11 @@ static struct mcp_http *on_find(void *user, struct http_request *req)
         memcpy(thread, d->thread, sizeof(thread));
         r = api_mcp_thread(doors->options.api, d->owner, thread, &error);
     }
-    if (r == 0)
-        return d->http;
-    http_fail(req, 0, &error);
-    return NULL;
+    if (r < 0)
+        http_fail(req, 0, &error);
+    else
+        *ret = d->http;
+    return r;
 }
 
 int mcp_doors_new(const struct mcp_doors_options *options, struct mcp_doors **ret,

@@ -191,9 +191,11 @@ static void legacy_post(struct mcp_http *h, struct http_request *req,
 /* The endpoint of who asks; NULL: answered. */
 static struct mcp_http *http_of(struct http_request *req)
 {
-    struct mcp_http *h = http_user(req);
+    struct mcp_http *h = http_user(req), *found = NULL;
 
-    return h->find ? h->find(h->find_user, req) : h;
+    if (!h->find)
+        return h;
+    return h->find(h->find_user, req, &found) < 0 ? NULL : found;
 }
 
 static bool content_is_json(const struct http_request *req)

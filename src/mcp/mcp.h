@@ -119,9 +119,9 @@ int mcp_http_new(struct mcp_server *s, struct mcp_http **ret, struct error *rete
 
 /*
  * The same for a server of several owners: `find` gives the endpoint of who asks
- * (http_principal()), which lives as long as the routes are served; or it answers, and gives NULL.
+ * (http_principal()), which lives as long as the routes are served; or it answers, and returns <0.
  */
-typedef struct mcp_http *mcp_http_find_fn(void *user, struct http_request *req);
+typedef int mcp_http_find_fn(void *user, struct http_request *req, struct mcp_http **ret);
 
 int mcp_http_new_shared(mcp_http_find_fn *find, void *user, struct mcp_http **ret,
                         struct error *reterr) must_check;
