@@ -320,9 +320,9 @@ TEST(changes_at_once_are_versions_one_after_another)
     size_t n;
     struct error err;
 
+    arena_init(&arena, MIB);
     if (test_is_torture())
         test_skip("threads whose calls fail show nothing here");
-    arena_init(&arena, MIB);
     storetest_open(&t);
     for (int i = 0; i < CHANGERS; i++) {
         changers[i].store = t.store;
