@@ -1,193 +1,254 @@
 # SPDX-License-Identifier: MIT
-"""A running `sandbox-agent api` on a free port of loopback, with a state directory of its own.
+"""`sandbox-agent api` for a test: started on a free port, stopped by SIGTERM, nothing left behind.
 
-    with FakeModel() as model, ApiServer(tmp_path, model=model) as server:
-        server.get("/info")
-        server.post("/threads", {})          # parsed JSON; HttpError for another status than 2xx
-        with server.open("POST", "/runs/stream", {...}) as reply:
-            for event, data, id in events(reply): ...
+    with FakeModel() as model, ApiServer(state_dir, model) as server:
+        server.url                                     # for any client
+        thread = server.post("/threads").json          # plain HTTP: status, headers, text, json
+        for frame in server.stream(f"/threads/{t}/runs/stream", {...}):
+            frame.event, frame.data, frame.id          # server-sent events
+        server.run(thread, "run: print(1)")            # a whole run: its frames
 
-The end is asked for by SIGTERM, and a server that does not end well fails the test.
+Leaving the block asserts that it ended well, soon, and with no sandbox left. `restart()` and
+`kill()` are for tests of what survives. Settings are keyword arguments (CRONS="true"); those of
+PostgreSQL come from pgcluster: ApiServer(state_dir, model, **cluster.environment()).
 """
 
-import contextlib
+import dataclasses
 import http.client
 import json
-import os
+import re
 import signal
 import subprocess
-import time
+import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import sa
+import mcpstdio
 
-IMAGES = os.environ.get("SANDBOX_IMAGE_DIR", "/var/lib/sandbox-agent/images")
-START_S = 30
-STOP_S = 40
-
-
-class HttpError(Exception):
-    """An answer that is not 2xx: `status`, and `body` as it came (parsed where it is JSON)."""
-
-    def __init__(self, status, body, headers):
-        """Keep the answer."""
-        super().__init__(f"{status}: {body}")
-        self.status, self.body, self.headers = status, body, headers
+GRAPH = "agent"
+LISTENING = re.compile(r"listening on (http://\S+)")
 
 
-def parsed(raw):
-    """Return JSON bytes as a value, and anything else as text."""
-    try:
-        return json.loads(raw)
-    except ValueError:
-        return raw.decode(errors="replace")
+@dataclasses.dataclass
+class Response:
+    """What a plain request was answered."""
+
+    status: int
+    headers: dict
+    text: str
+
+    @property
+    def json(self):
+        """The body, parsed."""
+        return json.loads(self.text)
 
 
-def events(reply):
-    """Yield (event, data, id) of an event stream; comments are passed over."""
-    event = data = ident = None
-    for raw in reply:
-        line = raw.decode().rstrip("\n")
-        if line.startswith("event: "):
-            event = line[7:]
-        elif line.startswith("data: "):
-            data = json.loads(line[6:])
-        elif line.startswith("id: "):
-            ident = line[4:]
-        elif not line and event:
-            yield event, data, ident
-            event = data = ident = None
+@dataclasses.dataclass
+class Frame:
+    """A server-sent event; `data` is parsed JSON."""
+
+    event: str
+    data: object
+    id: str | None
+
+
+class Stream:
+    """An open event stream: an iterator of frames that ends with the body, and can be left."""
+
+    def __init__(self, connection, response):
+        self.connection, self.response = connection, response
+        self.status = response.status
+        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.comments = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Leave: the connection is closed, whatever has come."""
+        self.response.close()
+        self.connection.close()
+
+    def __iter__(self):
+        fields = {}
+        while line := self.response.readline():
+            line = line.decode().rstrip("\r\n")
+            if line.startswith(":"):
+                self.comments += 1
+            elif line:
+                name, _, value = line.partition(":")
+                fields[name] = value.removeprefix(" ")
+            elif fields:
+                data = fields.get("data")
+                yield Frame(fields.get("event"), json.loads(data) if data else None,
+                            fields.get("id"))
+                fields = {}
+        self.close()
+
+    def until(self, event, where=lambda data: True):
+        """Read up to a frame of this name; return it."""
+        for frame in self:
+            if frame.event == event and where(frame.data):
+                return frame
+        raise AssertionError(f"the stream ended without {event}")
+
+
+def human(text):
+    """Return a run's input with one message of a person."""
+    return {"messages": [{"role": "user", "content": text}]}
+
+
+def environment(state_dir, model=None, provider="openai", **settings):
+    """Return the environment of a server that asks `model`, a FakeModel or a base URL."""
+    ours = {}
+    if model is not None:
+        base = model if isinstance(model, str) else model.url(provider)
+        ours = {"CHAT_MODEL": "fake", "CHAT_MODEL_PROVIDER": provider, "CHAT_MODEL_API_KEY": "key",
+                "CHAT_MODEL_BASE_URL": base}
+    kept = {name: value for name, value in mcpstdio.environment(state_dir).items()
+            if not name.startswith(("CHAT_MODEL", "API_", "POSTGRES_", "CORS_", "CRONS"))}
+    return kept | ours | {name: str(value) for name, value in settings.items()}
 
 
 class ApiServer:
-    """The server as a context manager; `start` and `stop` may be called again and again."""
+    """A running `api`; a context manager."""
 
-    def __init__(self, directory, model=None, env=None, options=(), provider="openai", key=None):
-        """Prepare it: `model` is a FakeModel, `env` further settings, `key` what is sent."""
-        self.directory = Path(directory)
-        self.state_dir = self.directory / "state"
-        self.storage = self.directory / "storage"
-        self.options = list(options)
-        self.key = key
-        self.process = self.url = self.log = None
-        self.env = {name: value for name, value in os.environ.items()
-                    if not name.startswith(("CONTAINER_", "SESSION_", "CHAT_", "POSTGRES_"))}
-        self.env |= {"SANDBOX_STATE_DIR": str(self.state_dir), "SANDBOX_IMAGE_DIR": IMAGES,
-                     "STORAGE_DIR": str(self.storage), "CONTAINER_MAX_SESSIONS": "40",
-                     "REQUESTS_PER_SECOND": "0", "CHAT_MODEL_PROVIDER": provider}
-        if model is not None:
-            self.env |= {"CHAT_MODEL": "gpt-4o", "CHAT_MODEL_BASE_URL": model.url(provider),
-                         "CHAT_MODEL_API_KEY": "test-key-of-the-server"}
-        self.env |= env or {}
+    def __init__(self, state_dir, model=None, *words, provider="openai", key=None, **settings):
+        """Start it; words are options of the program, key is what our own requests bear."""
+        self.state_dir, self.words, self.key = Path(state_dir), words, key
+        self.environment = environment(state_dir, model, provider, **settings)
+        self.url, self.log = None, ""
+        self._start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.close()
+        else:
+            self.kill()
+
+    # ---- the process
+
+    def _start(self):
+        self.url, self._listening = None, threading.Event()
+        self.process = subprocess.Popen(
+            [mcpstdio.AGENT, "api", "--listen", "127.0.0.1:0", *self.words],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            cwd=self.state_dir, env=self.environment)
+        self._reader = threading.Thread(target=self._read, args=[self.process], daemon=True)
+        self._reader.start()
+        if not self._listening.wait(60) or self.url is None:
+            self.kill()
+            raise AssertionError(f"api does not listen: {self.log[-3000:]}")
+
+    def _read(self, process):
+        for line in process.stderr:
+            self.log += line
+            if found := LISTENING.search(line):
+                self.url = found.group(1)
+                self._listening.set()
+        self._listening.set()
 
     @property
     def pid(self):
-        """The process id."""
+        """The process id of the server."""
         return self.process.pid
 
-    def start(self):
-        """Start it and wait until it listens."""
-        self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.log = self.directory / "server.log"
-        with self.log.open("ab") as log:
-            offset = log.tell()
-            self.process = subprocess.Popen(
-                [sa.BUILD / "sandbox-agent", "api", "--listen", "127.0.0.1:0", *self.options],
-                env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                cwd=self.directory)
-        deadline = time.monotonic() + START_S
-        while time.monotonic() < deadline:
-            text = self.log.read_bytes()[offset:].decode(errors="replace")
-            if "listening on " in text:
-                self.url = text.split("listening on ")[1].split()[0]
-                return self
-            if self.process.poll() is not None:
-                raise AssertionError(f"the server ended with {self.process.returncode}:\n{text}")
-            time.sleep(0.02)
+    def stop(self, how=signal.SIGTERM, timeout=20):
+        """Ask it to end; return its status."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        try:
+            status = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"api does not end: {self.log[-3000:]}") from None
+        self._reader.join(5)
+        return status
+
+    def kill(self):
+        """kill -9: what it was doing stays undone."""
         self.process.kill()
-        raise AssertionError(f"the server does not listen:\n{self.log.read_text()}")
+        self.process.wait()
+        self._reader.join(5)
 
-    def stop(self, sig=signal.SIGTERM):
-        """End it; another status than 0 after SIGTERM is a failure."""
-        if self.process.poll() is None:
-            self.process.send_signal(sig)
-        status = self.process.wait(STOP_S)
-        if sig == signal.SIGTERM and status != 0:
-            raise AssertionError(f"the server ended with {status}:\n{self.log.read_text()[-4000:]}")
+    def restart(self, how=signal.SIGTERM, **settings):
+        """End it, and start it again with the same state, and settings that may have changed."""
+        if how == signal.SIGKILL:
+            self.kill()
+        else:
+            assert self.stop(how) == 0, self.log[-3000:]
+        self.environment |= {name: str(value) for name, value in settings.items()}
+        self._start()
 
-    def __enter__(self):
-        """Start it."""
-        return self.start()
+    def close(self):
+        """Stop it, and assert that it ended well and left no sandbox."""
+        status = self.stop()
+        assert status == 0, (status, self.log[-3000:])
+        mcpstdio.assert_nothing_left(self.state_dir, within=10)
 
-    def __exit__(self, kind, error, trace):
-        """Stop it; what a failed test left does not hide the failure."""
-        if self.process.poll() is None or kind is None:
-            with contextlib.ExitStack() as stack:
-                if kind is not None:
-                    stack.enter_context(contextlib.suppress(AssertionError,
-                                                            subprocess.TimeoutExpired))
-                self.stop()
-        if self.process.poll() is None:
-            self.process.kill()
+    # ---- plain HTTP
 
-    def connect(self, timeout=60):
-        """Return a connection of http.client."""
-        return http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=timeout)
-
-    def open(self, method, path, body=None, headers=None, timeout=60):
-        """Send a request and return its HTTPResponse, whatever its status; closing it hangs up."""
-        connection = self.connect(timeout)
-        headers = dict(headers or {})
-        if self.key:
-            headers.setdefault("x-api-key", self.key)
-        if body is not None and not isinstance(body, bytes):
-            body = json.dumps(body).encode()
-            headers.setdefault("Content-Type", "application/json")
+    def _connect(self, method, path, body, headers, timeout):
+        address = urlsplit(self.url)
+        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=timeout)
+        headers = ({"x-api-key": self.key} if self.key else {}) | (headers or {})
+        if body is not None and not isinstance(body, bytes | str):
+            body = json.dumps(body)
+            headers = {"Content-Type": "application/json"} | headers
         connection.request(method, path, body, headers)
-        reply = connection.getresponse()
-        reply.connection = connection  # kept as long as the reply is
-        return reply
+        return connection, connection.getresponse()
 
     def request(self, method, path, body=None, headers=None, timeout=60):
-        """Send a request and return its parsed answer; HttpError when it is not 2xx."""
-        with self.open(method, path, body, headers, timeout) as reply:
-            raw = reply.read()
-            value = parsed(raw) if raw else None
-            if not 200 <= reply.status < 300:
-                raise HttpError(reply.status, value, reply.headers)
-            return value
+        """Send a request; a body that is no text or bytes goes as JSON. Return the Response."""
+        connection, response = self._connect(method, path, body, headers, timeout)
+        names = {name.lower(): value for name, value in response.getheaders()}
+        result = Response(response.status, names, response.read().decode())
+        connection.close()
+        return result
 
     def get(self, path, **options):
-        """GET."""
+        """GET; the Response."""
         return self.request("GET", path, **options)
 
     def post(self, path, body=None, **options):
-        """POST."""
+        """POST; the Response."""
         return self.request("POST", path, {} if body is None else body, **options)
 
     def delete(self, path, **options):
-        """DELETE."""
+        """DELETE; the Response."""
         return self.request("DELETE", path, **options)
 
+    def stream(self, path, body=None, headers=None, method=None, timeout=60):
+        """Open an event stream, by POST if there is a body; return the Stream."""
+        method = method or ("GET" if body is None else "POST")
+        stream = Stream(*self._connect(method, path, body, headers, timeout))
+        if stream.status != 200:
+            raise AssertionError(f"{path}: {stream.status} {stream.response.read().decode()}")
+        return stream
+
+    # ---- the usual
+
     def thread(self, **body):
-        """Create a thread and return its id."""
-        return self.post("/threads", body)["thread_id"]
+        """Create a thread; return its id."""
+        return self.post("/threads", body).json["thread_id"]
 
-    def body(self, text, **members):
-        """Return the body of a run whose input is one human message."""
-        return {"assistant_id": "agent",
-                "input": {"messages": [{"role": "user", "content": text}]}} | members
-
-    def stream(self, thread, text=None, **members):
-        """Stream a run on a thread to its end and return [(event, data, id)]."""
-        body = self.body(text, **members) if text is not None else members
-        body.setdefault("assistant_id", "agent")
-        with self.open("POST", f"/threads/{thread}/runs/stream", body) as reply:
-            if reply.status != 200:
-                raise HttpError(reply.status, parsed(reply.read()), reply.headers)
-            return list(events(reply))
+    def run(self, thread, text=None, **body):
+        """Stream a whole run; return its frames. Without text there is no input."""
+        body = {"assistant_id": GRAPH, "stream_mode": ["values"]} | body
+        if text is not None:
+            body["input"] = human(text)
+        return list(self.stream(f"/threads/{thread}/runs/stream", body))
 
     def state(self, thread):
         """Return the state of a thread."""
-        return self.get(f"/threads/{thread}/state")
+        return self.get(f"/threads/{thread}/state").json
+
+    def messages(self, thread):
+        """Return the messages of a thread's state."""
+        return self.state(thread)["values"].get("messages", [])
