@@ -173,7 +173,7 @@ static int display_inline(void *user, yyjson_mut_doc *doc, const struct view_dis
     arena_init(&arena, 2 * MESSAGE_BYTES_MAX);
     *ret = yyjson_val_mut_copy(doc, d->value);
     if (d->data || !d->blob ||
-        store_blob_get(p->store, p->thread_id, d->blob, &arena, &blob, reterr) < 0)
+        store_blob_get(p->store, p->thread_id, d->blob, &arena, &blob, NULL) < 0)
         return 0;
     data = data_value(doc, &blob, json_get_bool(d->value, "json", false));
     if (!data)

@@ -345,6 +345,9 @@ static int invalid_copy(struct draft *d, yyjson_val *from, struct error *reterr)
 
     if (is_given(from) && !yyjson_is_arr(from))
         return error_set(reterr, ERR_INVALID, "invalid_tool_calls of a message is not a list");
+    if (yyjson_arr_size(from) > LLM_CALLS_MAX)
+        return error_set(reterr, ERR_LIMIT, "a message of more than %d calls that are not valid",
+                         LLM_CALLS_MAX);
     yyjson_arr_foreach(from, i, max, call)
     {
         if (!yyjson_is_obj(call))

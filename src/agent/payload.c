@@ -5,6 +5,7 @@
  */
 #include "agent/view-internal.h"
 
+#include "base/sha256.h"
 #include "base/str.h"
 
 #include <strings.h>
@@ -36,14 +37,22 @@ struct walk {
     yyjson_mut_doc *doc;
 };
 
+/* Data may be an object, too, and have a member of that name. */
+static bool is_reference(yyjson_val *value)
+{
+    return yyjson_get_len(yyjson_obj_get(value, "blob")) == 2 * SHA256_SIZE &&
+           yyjson_is_uint(yyjson_obj_get(value, "size"));
+}
+
 static int display_rewrite(struct walk *w, struct view_display *d, yyjson_mut_val **ret,
                            struct error *reterr)
 {
-    d->blob = json_get_str(d->value, "blob", NULL);
-    if (!d->in_result)
-        d->data = yyjson_obj_get(d->value, "data");
-    else if (!d->blob)
-        d->data = d->value;
+    yyjson_val *data = d->in_result ? NULL : yyjson_obj_get(d->value, "data");
+
+    if (!data && is_reference(d->value))
+        d->blob = json_get_str(d->value, "blob", NULL);
+    else
+        d->data = d->in_result ? d->value : data;
     return w->how->each(w->how->user, w->doc, d, ret, reterr);
 }
 
@@ -77,8 +86,13 @@ static int result_rewrite(struct walk *w, yyjson_val *result, yyjson_mut_val *re
     {
         struct view_display d = {.mime = yyjson_get_str(key), .value = value, .in_result = true};
         yyjson_mut_val *item = NULL;
-        int r = display_rewrite(w, &d, &item, reterr);
+        int r = 0;
 
+        /* A tool may give another kind of result, whose members are no MIME types. */
+        if (strchr(d.mime, '/'))
+            r = display_rewrite(w, &d, &item, reterr);
+        else
+            item = yyjson_val_mut_copy(w->doc, value);
         if (r < 0)
             return r;
         if (!yyjson_mut_obj_add(ret, yyjson_val_mut_copy(w->doc, key), item))
@@ -117,7 +131,7 @@ static bool shows_something(yyjson_val *root)
 /* Any text may come here, also one that is not from a tool of ours. */
 static int payload_open(const char *text, size_t len, yyjson_doc **ret, struct error *reterr)
 {
-    if (len == 0 || *text != '{' ||
+    if (!text || len == 0 || *text != '{' ||
         (!memmem(text, len, "\"display_outputs\"", 17) && !memmem(text, len, "\"result\"", 8)))
         return 0;
     if (json_parse(text, len, ret, reterr) == -ERR_NO_MEMORY)

@@ -10,6 +10,7 @@ enum {
     VIEW_EXTRACT = 8 * KIB,
 };
 #define VIEW_IMAGE_BYTES (5 * MIB) /* of base64 */
+#define VIEW_IMAGE_OLDER "[an older image]"
 
 struct view_entry {
     struct llm_message m;   /* parts, calls and their numbers are filled in at the end */
@@ -52,7 +53,8 @@ struct view_parts {
     const struct view *view;
     struct llm_part *items;
     size_t count, cap;
-    bool hostile; /* texts are a tool's */
+    bool hostile;     /* texts are a tool's */
+    bool images_gone; /* newer messages have as many as are shown: nothing is copied */
 };
 
 int view_part_add(struct view_parts *p, const struct llm_part *part,

@@ -13,6 +13,7 @@ struct maker {
     struct view view;
     struct view_entry *found; /* one for each message, in their order */
     size_t found_count;
+    size_t image_count;
     bool *placed; /* results that have their place */
 };
 
@@ -89,11 +90,16 @@ static yyjson_val *reasoning_text(yyjson_val *block)
 static int own_raw_find(struct arena *arena, yyjson_val *block, const char **ret,
                         struct error *reterr)
 {
+    const char *kind;
     int r = raw_find(arena, block, ret, reterr);
 
-    if (r < 0 || *ret || !str_eq(json_get_str(block, "type", ""), "thinking"))
+    if (r < 0 || *ret)
         return r;
-    return yyjson_obj_get(block, "signature") ? value_text(arena, block, ret, reterr) : 0;
+    kind = json_get_str(block, "type", "");
+    if ((str_eq(kind, "thinking") && yyjson_obj_get(block, "signature")) ||
+        (str_eq(kind, "redacted_thinking") && yyjson_obj_get(block, "data")))
+        return value_text(arena, block, ret, reterr);
+    return 0;
 }
 
 static int reply_block_add(struct view_parts *p, yyjson_val *block, bool own, struct error *reterr)
@@ -236,11 +242,11 @@ static int human_read(yyjson_val *message, struct view_entry *e, struct view_par
     return r < 0 || p->count ? r : view_part_note(p, reterr, "(an empty message)");
 }
 
-static int message_read(struct maker *k, const struct message *m, bool leads, struct error *reterr)
+static int message_read(struct maker *k, const struct message *m, bool leads,
+                        struct view_entry *ret, struct error *reterr)
 {
     auto_json yyjson_doc *doc = NULL;
-    struct view_entry e = {};
-    struct view_parts parts = {.view = &k->view};
+    struct view_parts parts = {.view = &k->view, .images_gone = k->image_count >= VIEW_IMAGES};
     yyjson_val *root;
     int r = json_parse(m->json, m->len, &doc, reterr);
 
@@ -248,17 +254,17 @@ static int message_read(struct maker *k, const struct message *m, bool leads, st
         return error_wrap(reterr, "a stored message");
     root = yyjson_doc_get_root(doc);
     if (m->type == MESSAGE_AI)
-        r = reply_read(&k->view, root, &e, &parts, reterr);
+        r = reply_read(&k->view, root, ret, &parts, reterr);
     else if (m->type == MESSAGE_TOOL)
-        r = result_read(&k->view, root, &e, &parts, reterr);
+        r = result_read(&k->view, root, ret, &parts, reterr);
     else if (m->type == MESSAGE_SYSTEM)
-        r = system_read(root, &e, &parts, leads, reterr);
+        r = system_read(root, ret, &parts, leads, reterr);
     else
-        r = human_read(root, &e, &parts, reterr);
-    e.parts = parts.items;
-    e.part_count = parts.count;
-    if (r == 0 && (e.part_count || e.call_count))
-        k->found[k->found_count++] = e;
+        r = human_read(root, ret, &parts, reterr);
+    ret->parts = parts.items;
+    ret->part_count = parts.count;
+    for (size_t i = 0; i < parts.count; i++)
+        k->image_count += parts.items[i].kind == LLM_IMAGE;
     return r;
 }
 
@@ -342,26 +348,22 @@ static int entries_order(struct maker *k, struct error *reterr)
 
 /* ---- all of it ---- */
 
-static int system_add(struct maker *k, struct error *reterr)
+static int prompt_read(struct maker *k, struct view_entry *ret, struct error *reterr)
 {
     const char *system = k->view.options->system;
     struct view_parts parts = {.view = &k->view};
     int r = system ? view_part_text(&parts, system, strlen(system), reterr) : 0;
 
-    if (r == 0 && parts.count)
-        k->found[k->found_count++] = (struct view_entry){
-            .m.role = LLM_SYSTEM, .parts = parts.items, .part_count = parts.count};
+    *ret =
+        (struct view_entry){.m.role = LLM_SYSTEM, .parts = parts.items, .part_count = parts.count};
     return r;
 }
 
-/* One more system message directly after the first goes into it. */
-static int system_join(struct maker *k, struct error *reterr)
+static int parts_join(struct maker *k, struct view_entry *to, const struct view_entry *from,
+                      struct error *reterr)
 {
-    struct view_entry *to = &k->found[0], *from = &k->found[k->found_count - 1];
     struct view_parts parts = {.view = &k->view, .items = to->parts};
 
-    if (from == to || from->m.role != LLM_SYSTEM)
-        return 0;
     parts.count = parts.cap = to->part_count;
     for (size_t i = 0; i < from->part_count; i++) {
         int r = view_part_add(&parts, &from->parts[i], reterr);
@@ -371,27 +373,43 @@ static int system_join(struct maker *k, struct error *reterr)
     }
     to->parts = parts.items;
     to->part_count = parts.count;
-    k->found_count--;
     return 0;
 }
 
+/* Leaves out what says nothing. All system messages at the beginning become one. */
+static int found_collect(struct maker *k, size_t count, struct error *reterr)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct view_entry *e = &k->found[i];
+        int r = 0;
+
+        if (e->part_count == 0 && e->call_count == 0)
+            continue;
+        if (k->found_count && e->m.role == LLM_SYSTEM)
+            r = parts_join(k, &k->found[0], e, reterr);
+        else
+            k->found[k->found_count++] = *e;
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* The newest first, because of older ones fewer images are needed. */
 static int messages_read(struct maker *k, const struct transcript *t, struct error *reterr)
 {
-    bool leads = true;
+    size_t leading = 0;
     int r = 0;
 
-    if (t->count == 0 || t->items[0]->type != MESSAGE_SYSTEM)
-        r = system_add(k, reterr);
-    for (size_t i = 0; i < t->count && r == 0; i++) {
-        size_t before = k->found_count;
-
-        leads = leads && t->items[i]->type == MESSAGE_SYSTEM;
+    while (leading < t->count && t->items[leading]->type == MESSAGE_SYSTEM)
+        leading++;
+    if (leading == 0)
+        r = prompt_read(k, &k->found[0], reterr);
+    for (size_t i = t->count; i-- > 0 && r == 0;) {
         if (t->items[i]->type != MESSAGE_REMOVE)
-            r = message_read(k, t->items[i], leads, reterr);
-        if (r == 0 && leads && k->found_count > before)
-            r = system_join(k, reterr);
+            r = message_read(k, t->items[i], i < leading, &k->found[i + 1], reterr);
     }
-    return r;
+    return r < 0 ? r : found_collect(k, t->count + 1, reterr);
 }
 
 /* Results are placed once, and each call may need one that is not there. */

@@ -27,8 +27,9 @@ struct view_options {
  * By rule: the first human message and the newest turns stay whole; older tool results are cut to
  * their ends, then whole turns (a human message and all up to the next one) go, oldest first, with
  * a note in their place; a tool result never stands without its call, nor a call without a result
- * (an unanswered one gets a note). Texts of tools are data: control characters, bidirectional and
- * invisible characters are written as escapes. Images: the newest 8, at most 5 MiB each.
+ * (an unanswered one gets a note). What people wrote is cut only where it alone is above the
+ * window. Texts of tools are data: control characters, bidirectional and invisible characters are
+ * written as escapes. Images: the newest 8, at most 5 MiB each.
  */
 int view_make(const struct transcript *t, const struct view_options *options, struct arena *arena,
               struct llm_message **ret, size_t *ret_count, struct error *reterr) must_check;

@@ -94,6 +94,7 @@ struct media {
     const char *mime, *name, *url;
     const char *data; /* base64; NULL: none */
     size_t len;
+    yyjson_val *text; /* in place of data; NULL */
 };
 
 static int image_note(struct view_parts *p, const struct media *m, const char *why,
@@ -108,6 +109,8 @@ static int image_data_add(struct view_parts *p, const struct media *m, struct er
     struct view_picture picture = {};
     struct llm_part part = {.kind = LLM_IMAGE};
 
+    if (p->images_gone)
+        return view_part_note(p, reterr, VIEW_IMAGE_OLDER);
     if (m->len > VIEW_IMAGE_BYTES)
         return image_note(p, m, "is too large to be shown", reterr);
     if (!view_picture_read(m->data, m->len, &picture))
@@ -115,11 +118,8 @@ static int image_data_add(struct view_parts *p, const struct media *m, struct er
                           reterr);
     part.mime = picture.mime;
     part.data = arena_memdup(p->view->arena, m->data, m->len);
-    part.text = arena_printf(p->view->arena, "[an older image: %s, %ux%u]", picture.mime,
-                             picture.width, picture.height);
-    if (!part.data || !part.text)
-        return error_no_memory(reterr);
-    return view_part_add(p, &part, reterr);
+    part.text = VIEW_IMAGE_OLDER;
+    return part.data ? view_part_add(p, &part, reterr) : error_no_memory(reterr);
 }
 
 static int image_add(struct view_parts *p, const struct media *m, struct error *reterr)
@@ -133,7 +133,7 @@ static int image_add(struct view_parts *p, const struct media *m, struct error *
     if (!m->url || (strncasecmp(m->url, "https://", 8) && strncasecmp(m->url, "http://", 7)))
         return image_note(p, m, "cannot be shown: it has neither data nor an address", reterr);
     part.url = view_text(p->view->arena, m->url, strlen(m->url), false);
-    part.text = "[an older image]";
+    part.text = VIEW_IMAGE_OLDER;
     return part.url ? view_part_add(p, &part, reterr) : error_no_memory(reterr);
 }
 
@@ -167,6 +167,8 @@ static int file_add(struct view_parts *p, const struct media *m, struct error *r
     struct arena *arena = p->view->arena;
     struct llm_part part = {.kind = LLM_FILE, .mime = "application/pdf"};
 
+    if (m->text)
+        return view_part_text(p, yyjson_get_str(m->text), yyjson_get_len(m->text), reterr);
     if (!m->data || !m->mime || m->len == 0)
         return view_part_note(p, reterr, "[a file without content: %.*s]", LABEL_MAX,
                               m->name ? m->name : "without a name");
@@ -248,6 +250,8 @@ static void media_read(yyjson_val *block, struct arena *arena, struct media *m)
         address_read(m, text_of(o, urls), arena);
         data_read(m, text_of(o, datas), arena);
     }
+    v = yyjson_obj_get(block, "text");
+    m->text = yyjson_is_str(v) ? v : NULL;
     v = text_of(yyjson_obj_get(block, "metadata"), names);
     m->name = v ? yyjson_get_str(v) : m->name;
 }

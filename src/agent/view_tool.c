@@ -50,19 +50,20 @@ static int facts_find(const struct view_display *d, struct facts *ret, struct er
     int r = 0;
 
     *ret = (struct facts){};
+    /* The facts of a picture that no model would take are told, but it is none to be shown. */
+    if (yyjson_is_str(d->data) && view_is_image(d->mime) &&
+        !view_picture_read(yyjson_get_str(d->data), yyjson_get_len(d->data), &ret->picture))
+        ret->picture.mime = NULL;
     if (d->data)
         r = data_size(d->data, &ret->size, reterr);
     else
         ret->size = uint_of(d, "size");
     if (view_is_base64(d->mime))
         ret->size = ret->size / 4 * 3;
-    if (!view_is_image(d->mime))
-        return r;
-    if (yyjson_is_str(d->data) &&
-        view_picture_read(yyjson_get_str(d->data), yyjson_get_len(d->data), &ret->picture))
-        return r;
-    ret->picture.width = (uint32_t)MIN(uint_of(d, "width"), UINT32_MAX);
-    ret->picture.height = (uint32_t)MIN(uint_of(d, "height"), UINT32_MAX);
+    if (d->blob && view_is_image(d->mime)) {
+        ret->picture.width = (uint32_t)MIN(uint_of(d, "width"), UINT32_MAX);
+        ret->picture.height = (uint32_t)MIN(uint_of(d, "height"), UINT32_MAX);
+    }
     return r;
 }
 
@@ -76,10 +77,14 @@ static int words_find(const struct view_display *d, struct buf *ret, struct erro
     buf_init(&all, MESSAGE_BYTES_MAX);
     if (!text)
         return 0;
-    if (!yyjson_is_str(text) && json_write(text, &all, reterr) < 0)
-        return -ERR_LIMIT;
-    if (yyjson_is_str(text) && buf_append(&all, yyjson_get_str(text), yyjson_get_len(text)) < 0)
+    if (!yyjson_is_str(text)) {
+        int r = json_write(text, &all, reterr);
+
+        if (r < 0)
+            return r;
+    } else if (buf_append(&all, yyjson_get_str(text), yyjson_get_len(text)) < 0) {
         return error_no_memory(reterr);
+    }
     if (buf_append_str(ret, ": ") < 0 ||
         buf_append(ret, buf_str(&all), utf8_cut(buf_str(&all), all.len, NOTE_TEXT_MAX)) < 0 ||
         (all.len > NOTE_TEXT_MAX && buf_append_str(ret, " [...]") < 0))
@@ -117,7 +122,7 @@ static int image_add(struct shown *s, const struct view_display *d, const struct
     struct llm_part part = {.kind = LLM_IMAGE, .mime = facts->picture.mime};
     struct arena *arena = s->view->arena;
 
-    if (!s->view->options->images || !view_is_image(d->mime))
+    if (!s->view->options->images || s->images.images_gone || !view_is_image(d->mime))
         return 0;
     if (facts->picture.mime) {
         part.data = arena_memdup(arena, yyjson_get_str(d->data), yyjson_get_len(d->data));
@@ -149,7 +154,10 @@ static int display_show(void *user, yyjson_mut_doc *doc, const struct view_displ
 
 int view_payload(struct view_parts *p, const char *text, size_t len, struct error *reterr)
 {
-    struct shown shown = {.view = p->view, .images = {.view = p->view}};
+    struct shown shown = {
+        .view = p->view,
+        .images = {.view = p->view, .images_gone = p->images_gone},
+    };
     const struct view_rewrite how = {
         .displays_key = "display_outputs_summary", .each = display_show, .user = &shown};
     auto_buf struct buf payload;

@@ -18,9 +18,11 @@ enum {
     RESULT_TOKENS = 256, /* of the newest results, at least */
 };
 
+#define TEXTS_MAX (8 * MESSAGE_BYTES_MAX) /* of one message, with its escapes */
+
 struct trim {
     struct view *v;
-    int64_t total, budget, target;
+    int64_t total, window, budget, target;
     size_t last_turn, last_step;
 };
 
@@ -58,24 +60,50 @@ static void recount(struct trim *t, struct view_entry *e)
 
 /* ---- the stages ---- */
 
+static int texts_cut(struct trim *t, struct view_entry *e, size_t end, struct error *reterr)
+{
+    for (size_t i = 0; i < e->part_count; i++) {
+        struct llm_part *part = &e->parts[i];
+
+        if (part->kind != LLM_TEXT)
+            continue;
+        part->text = view_ends(t->v->arena, part->text, end);
+        if (!part->text)
+            return error_no_memory(reterr);
+    }
+    recount(t, e);
+    return 0;
+}
+
+/* All texts as one, because the ends of many small ones would be all of them. */
+static int texts_join(struct trim *t, struct view_entry *e, struct error *reterr)
+{
+    struct llm_part text = {.kind = LLM_TEXT};
+    auto_buf struct buf all;
+    int r = 0;
+
+    buf_init(&all, TEXTS_MAX);
+    for (size_t i = 0; i < e->part_count && r == 0; i++) {
+        if (e->parts[i].kind == LLM_TEXT)
+            r = buf_printf(&all, "%s%s", all.len ? "\n" : "", e->parts[i].text);
+    }
+    if (r == 0 && all.len == 0)
+        r = buf_append_str(&all, VIEW_IMAGE_OLDER);
+    text.text = r == 0 ? arena_memdup(t->v->arena, buf_str(&all), all.len) : NULL;
+    if (!text.text)
+        return error_no_memory(reterr);
+    e->part_count = 1;
+    e->parts[0] = text;
+    return 0;
+}
+
 /* To its ends, and without pictures. */
 static int result_cut(struct trim *t, struct view_entry *e, size_t end, struct error *reterr)
 {
-    size_t count = 0;
+    bool is_text = e->part_count == 1 && e->parts[0].kind == LLM_TEXT;
+    int r = is_text ? 0 : texts_join(t, e, reterr);
 
-    for (size_t i = 0; i < e->part_count; i++) {
-        struct llm_part part = e->parts[i];
-
-        if (part.kind != LLM_TEXT)
-            continue;
-        part.text = view_ends(t->v->arena, part.text, end);
-        if (!part.text)
-            return error_no_memory(reterr);
-        e->parts[count++] = part;
-    }
-    e->part_count = count;
-    recount(t, e);
-    return 0;
+    return r < 0 ? r : texts_cut(t, e, end, reterr);
 }
 
 /* The results of tools, oldest first, of all turns but the last or of the last one's older steps.
@@ -156,7 +184,7 @@ static void steps_drop(struct trim *t)
     }
 }
 
-/* At last the newest results, each to an equal share of what is left. */
+/* The newest results, each to an equal share of what is left. */
 static int last_cut(struct trim *t, struct error *reterr)
 {
     int64_t others = t->total, count = 0, share;
@@ -179,6 +207,21 @@ static int last_cut(struct trim *t, struct error *reterr)
         /* A byte may be half a token; and the note between the ends is some, too. */
         if (!e->gone && e->m.role == LLM_TOOL && e->step == t->last_step && e->tokens > share)
             r = result_cut(t, e, (size_t)(share - RESULT_TOKENS / 8), reterr);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* At last what people wrote, where even that is more than a model can read. */
+static int humans_cut(struct trim *t, struct error *reterr)
+{
+    size_t end = (size_t)MAX(t->window / 2, END_BYTES);
+
+    for (size_t i = 0; i < t->v->count && t->total > t->window; i++) {
+        struct view_entry *e = &t->v->entries[i];
+        int r = !e->gone && e->is_human ? texts_cut(t, e, end, reterr) : 0;
+
         if (r < 0)
             return r;
     }
@@ -213,12 +256,13 @@ static int notes_add(struct trim *t, struct error *reterr)
 static void budget_set(struct trim *t)
 {
     const struct view_options *o = t->v->options;
-    int64_t window = o->window_tokens > 0 ? o->window_tokens : view_window(o->model.name), step;
+    int64_t step;
 
-    if (window == 0)
-        window = WINDOW_DEFAULT;
+    t->window = o->window_tokens > 0 ? o->window_tokens : view_window(o->model.name);
+    if (t->window == 0)
+        t->window = WINDOW_DEFAULT;
     /* The rest is for the answer, the tools' descriptions, and for counting by guess. */
-    t->budget = window - window / 4;
+    t->budget = t->window - t->window / 4;
     step = MAX(t->budget / WINDOW_STEPS, 1);
     t->target = t->total - (t->total - t->budget + step - 1) / step * step;
 }
@@ -244,6 +288,7 @@ int view_trim(struct view *v, struct error *reterr)
     if (r < 0)
         return r;
     steps_drop(&t);
-    r = last_cut(&t, reterr);
-    return r < 0 ? r : notes_add(&t, reterr);
+    if ((r = last_cut(&t, reterr)) < 0 || (r = humans_cut(&t, reterr)) < 0)
+        return r;
+    return notes_add(&t, reterr);
 }

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "base/uuid.h"
+#include "llm/llm.h"
 
 #include "tests/lib/test.h"
 
@@ -172,6 +173,28 @@ TEST(what_is_no_message_is_refused_by_name)
     refuse("{\"type\":\"tool\",\"content\":\"\",\"tool_call_id\":\"c\",\"status\":\"ok\"}",
            "status");
     refuse("{\"type\":\"remove\"}", "id");
+}
+
+TEST(the_number_of_calls_is_limited)
+{
+    static const char *const keys[] = {"tool_calls", "invalid_tool_calls"};
+
+    for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+        auto_json yyjson_doc *doc = NULL;
+        auto_message struct message *m = NULL;
+        auto_buf struct buf text;
+        struct error err = {};
+        int r;
+
+        buf_init(&text, MIB);
+        r = buf_printf(&text, "{\"type\":\"ai\",\"%s\":[{\"name\":\"f\"}", keys[k]);
+        for (int i = 0; i < LLM_CALLS_MAX; i++)
+            r |= buf_append_str(&text, ",{\"name\":\"f\"}");
+        r |= buf_append_str(&text, "]}");
+        assert_int_eq(r, 0);
+        assert_ok(json_parse(buf_str(&text), text.len, &doc, &err), err);
+        assert_int_eq(message_parse(yyjson_doc_get_root(doc), &m, &err), -ERR_LIMIT);
+    }
 }
 
 TEST(arguments_that_could_not_be_read_again_are_refused)

@@ -155,6 +155,51 @@ TEST(a_result_larger_than_the_window_is_cut)
     assert_true(s.tokens <= 6000);
 }
 
+/* "x" repeated. */
+static void repeat(struct buf *ret, const char *text, int times)
+{
+    for (int i = 0; i < times; i++)
+        assert_int_eq(buf_append_str(ret, text), 0);
+}
+
+TEST(a_result_of_many_small_texts_is_cut)
+{
+    auto_transcript struct transcript t = {0};
+    auto_seen struct seen s = {0};
+    auto_buf struct buf json;
+
+    buf_init(&json, 16 * MIB);
+    repeat(&json,
+           "[\"question 0\",{\"type\":\"ai\",\"tool_calls\":[{\"name\":\"f\",\"id\":\"1\"}]},"
+           "{\"type\":\"tool\",\"tool_call_id\":\"1\",\"content\":[\"first\"",
+           1);
+    repeat(&json, ",{\"type\":\"text\",\"text\":\"some words\"}", 20000);
+    repeat(&json, "]}]", 1);
+    viewtest_load(&t, buf_str(&json));
+    look(&t, 8000, &s);
+    assert_str_has(buf_str(&s.text), "[first\nsome words\n");
+    assert_str_has(buf_str(&s.text), "characters left out here");
+    assert_true(s.tokens <= 6000);
+}
+
+TEST(what_people_wrote_is_cut_when_nothing_else_is_left)
+{
+    auto_transcript struct transcript t = {0};
+    auto_seen struct seen s = {0};
+    auto_buf struct buf json;
+
+    buf_init(&json, 16 * MIB);
+    repeat(&json, "[[\"user\",[{\"type\":\"text\",\"text\":\"question 0\"},\"", 1);
+    repeat(&json, "pasted ", 20000);
+    repeat(&json, "\"]],[\"ai\",\"yes\"],\"question 1\"]", 1);
+    viewtest_load(&t, buf_str(&json));
+    look(&t, 8000, &s);
+    assert_str_has(buf_str(&s.text), "U[question 0][pasted ");
+    assert_str_has(buf_str(&s.text), "characters left out here");
+    assert_true(str_ends(buf_str(&s.text), " U[question 1]"));
+    assert_true(s.tokens <= 8000);
+}
+
 TEST(the_invariants_hold_in_every_window)
 {
     for (int turns = 1; turns <= 7; turns += 3) {

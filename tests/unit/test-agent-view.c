@@ -84,10 +84,12 @@ TEST(reasoning_goes_back_to_its_own_provider_only)
     "[\"hi\",{\"type\":\"ai\",\"response_metadata\":{\"model_provider\":\"" provider "\"}," \
     "\"content\":[{\"type\":\"reasoning\",\"reasoning\":\"hm\",\"extras\":{\"raw\":{\"s\":1}}}," \
     "{\"type\":\"thinking\",\"thinking\":\"so\",\"signature\":\"z\"},{\"type\":\"tool_use\"}," \
+    "{\"type\":\"redacted_thinking\",\"data\":\"q\"}," \
     "{\"type\":\"text\",\"text\":\"yes\"}]}]"
     expect(THOUGHTS("anthropic"),
            "U[hi] A[thought hm raw {\"s\":1}][thought so raw "
-           "{\"type\":\"thinking\",\"thinking\":\"so\",\"signature\":\"z\"}][yes]");
+           "{\"type\":\"thinking\",\"thinking\":\"so\",\"signature\":\"z\"}][thought  raw "
+           "{\"type\":\"redacted_thinking\",\"data\":\"q\"}][yes]");
     expect(THOUGHTS("openai"), "U[hi] A[thought hm][thought so][yes]");
 }
 
@@ -184,6 +186,36 @@ TEST(a_broken_picture_is_not_attached)
            SHOWN("\"image/png, 9 bytes, shown to the user\""));
 }
 
+TEST(a_picture_that_was_cut_off_is_not_attached)
+{
+    auto_buf struct buf png, json;
+
+    buf_init(&png, MIB);
+    buf_init(&json, MIB);
+    viewtest_png(&png, 4, 3, 300);
+    png.data[png.len -= 40] = 0;
+    assert_int_eq(
+        buf_printf(&json,
+                   "[\"hi\"," CALLS(CALL("1")) ",{\"type\":\"tool\",\"tool_call_id\":\"1\","
+                                               "\"content\":\"{\\\"display_outputs\\\":[{"
+                                               "\\\"type\\\":\\\"image/png\\\",\\\"data\\\":"
+                                               "\\\"%s\\\"}]}\"}]",
+                   buf_str(&png)),
+        0);
+    expect(buf_str(&json),
+           "U[hi] A{1 f {\"x\":1}} T(1)[{\"display_outputs_summary\":[\"image/png, 4x3, shown to "
+           "the user\"]}]");
+}
+
+TEST(what_only_looks_like_a_display_stays)
+{
+    expect("[\"hi\"," CALLS(CALL("1")) "," RESULT(
+               "1", "{\\\"result\\\":{\\\"count\\\":3,\\\"application/json\\\":"
+                    "{\\\"blob\\\":\\\"b\\\"}}}") "]",
+           "U[hi] A{1 f {\"x\":1}} T(1)[{\"result\":{\"count\":3,\"application/json\":"
+           "{\"blob\":\"b\"}}}]");
+}
+
 TEST(media_in_a_result_become_notes_too)
 {
     expect("[\"hi\"," CALLS(CALL("1")) "," RESULT(
@@ -245,10 +277,11 @@ TEST(files_of_people)
            "{\"type\":\"file\",\"file\":{\"filename\":\"b.pdf\",\"file_data\":"
            "\"data:application/pdf;base64,JVBERg==\"}},"
            "{\"type\":\"file\",\"mime_type\":\"application/zip\",\"data\":\"AAAA\"},"
+           "{\"type\":\"file\",\"source_type\":\"text\",\"text\":\"plain\"},"
            "{\"type\":\"file\",\"file_id\":\"f\"}]}]",
            "U[file application/pdf][[the file a.csv (text/csv):]][a,b\n][file application/pdf]"
            "[[the file without a name (application/zip, 4 bytes of base64) is not shown]]"
-           "[[a file without content: without a name]]");
+           "[plain][[a file without content: without a name]]");
 }
 
 TEST(only_the_newest_images_are_shown)
@@ -263,8 +296,8 @@ TEST(only_the_newest_images_are_shown)
                         "%s{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"data\":\"" PIXEL
                         "\"}]}",
                         i ? "," : "[");
-        r |= buf_append_str(&want, i == 0  ? "U[[an older image: image/png, 1x1]]"
-                                   : i < 2 ? " U[[an older image: image/png, 1x1]]"
+        r |= buf_append_str(&want, i == 0  ? "U[[an older image]]"
+                                   : i < 2 ? " U[[an older image]]"
                                            : " U[image image/png 96]");
     }
     r |= buf_append_str(&json, "]");
