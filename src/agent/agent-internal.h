@@ -71,6 +71,7 @@ struct walk {
 
 /* Fills in step, node and task. */
 void walk_emit(struct walk *w, const struct agent_event *e);
+bool walk_skips(const struct walk *w, enum agent_event_type type);
 bool walk_is_cancelled(const struct walk *w);
 /* A failure of a name of its own. */
 int walk_refuse(struct walk *w, const char *type, struct error *reterr, const char *fmt, ...)
@@ -126,7 +127,8 @@ struct task_view {
 };
 yyjson_mut_val *task_make(yyjson_mut_doc *doc, const struct task_view *task);
 
-/* A checkpoint of `messages` after `parent`; the strings of `ret` are in the arena. */
+/* A checkpoint of `messages` after `parent`; the strings of `ret` are in the arena, and it has no
+ * refs: the messages have them. */
 struct checkpoint_plan {
     const char *thread_id;
     const struct store_checkpoint *parent; /* NULL: the root */

@@ -16,8 +16,8 @@ struct settings;
 
 #define AGENT_GRAPH "sandbox-agent"
 #define AGENT_GRAPH_ALIAS "agent"
-/* The ids that Agent Servers give to the assistants of graphs of these names: version 5 UUIDs in the
- * namespace 6ba7b821-9dad-11d1-80b4-00c04fd430c8. */
+/* The ids that Agent Servers give to the assistants of graphs of these names: version 5 UUIDs in
+ * the namespace 6ba7b821-9dad-11d1-80b4-00c04fd430c8. */
 #define AGENT_ASSISTANT "9fdf3917-3483-5853-8316-c231bb6dee0f"
 #define AGENT_ASSISTANT_ALIAS "fe096781-5601-53d2-b2f6-0d3403f7e9ca"
 
@@ -63,9 +63,12 @@ struct agent_run_spec {
     const char *metadata;       /* JSON object for checkpoints' metadata; NULL */
     int cancel_fd;              /* readable: stop */
     bool recovered;             /* a former attempt was cut off at this checkpoint: what its tools
-                                   step had begun is answered as of unknown outcome, not done again */
+                                   step had begun is answered as of unknown outcome, and not done
+                                   again; `input` counts where it had not come to apply it */
     bool answers_input;         /* a cell that waits for a line interrupts the run */
     bool inline_displays;       /* messages of events hold all data */
+    uint32_t skip;              /* bits (1u << AGENT_TASK) of events whose `json` nobody reads: of
+                                   TASK, CHECKPOINT and MODEL_START it is left out then */
 };
 
 /* What happens, in order, on the thread of the run. */

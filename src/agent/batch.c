@@ -123,7 +123,7 @@ int batch_new(struct walk *w, struct asked *asked, struct tool_batch **ret, stru
 
 int batch_keep(struct tool_batch *b, yyjson_doc *doc, struct error *reterr)
 {
-    if (b->edit_count == BATCH_CALLS) {
+    if (b->edit_count == ARRAY_LEN(b->edits)) {
         yyjson_doc_free(doc);
         return error_set(reterr, ERR_LIMIT, "more than %d calls are edited", BATCH_CALLS);
     }

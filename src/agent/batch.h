@@ -25,6 +25,7 @@ struct tool_item {
     const char *id, *name;
     yyjson_val *args; /* NULL: malformed */
     size_t group;     /* of calls that run one after the other */
+    bool asked;       /* its approval was asked for, whatever this run's rules say */
 
     /* Under the lock of the batch. */
     enum item_state state;
@@ -54,7 +55,7 @@ struct tool_batch {
     char *thread_id;
     char key[UUID_LEN + 1]; /* the checkpoint at which the step began */
     struct asked asked;
-    yyjson_doc *edits[BATCH_CALLS]; /* what a person put in place of arguments */
+    yyjson_doc *edits[2 * BATCH_CALLS]; /* of arguments in place of the model's */
     size_t edit_count;
     struct message *edited; /* the AI message then */
     struct arena arena;

@@ -68,10 +68,9 @@ int checkpoint_write(struct agent *a, const struct store_fence *fence,
 {
     auto_free struct store_message *list = calloc(messages->count + 1, sizeof(*list));
     struct store_checkpoint c;
-    int64_t *refs = arena_alloc(arena, (messages->count + 1) * sizeof(*refs));
     int r;
 
-    if (!list || !refs)
+    if (!list)
         return error_no_memory(reterr);
     if ((r = plan_fill(plan, arena, &c, reterr)) < 0)
         return r;
@@ -84,9 +83,7 @@ int checkpoint_write(struct agent *a, const struct store_fence *fence,
     if (r < 0)
         return r;
     for (size_t i = 0; i < messages->count; i++)
-        refs[i] = messages->items[i]->ref = list[i].ref;
-    c.refs = refs;
-    c.ref_count = messages->count;
+        messages->items[i]->ref = list[i].ref;
     *ret = c;
     return 0;
 }

@@ -69,13 +69,25 @@ bool approval_needed(const struct walk *w, const struct tool_item *item)
 {
     const char *const *list = w->spec->approve;
 
-    if (item->state == ITEM_DONE)
-        return false;
+    if (item->state == ITEM_DONE || item->asked)
+        return item->state != ITEM_DONE;
     for (; list && *list; list++) {
         if (str_eq(*list, "*") || str_eq(*list, item->name))
             return true;
     }
     return false;
+}
+
+void approval_restore(struct tool_batch *b, yyjson_val *pending)
+{
+    size_t i, max;
+    yyjson_val *id;
+
+    yyjson_arr_foreach(yyjson_obj_get(pending, "calls"), i, max, id)
+    {
+        for (size_t n = 0; n < b->count; n++)
+            b->items[n].asked |= yyjson_equals_str(id, b->items[n].id);
+    }
 }
 
 /* Over everything that the approval is about. */
@@ -171,19 +183,23 @@ int approval_ask(struct walk *w, struct tool_batch *b, struct error *reterr)
     yyjson_mut_val *value = yyjson_mut_obj(doc), *list = yyjson_mut_arr(doc);
     yyjson_mut_val *requests = yyjson_mut_obj_add_arr(doc, value, "action_requests");
     yyjson_mut_val *configs = yyjson_mut_obj_add_arr(doc, value, "review_configs");
+    yyjson_mut_val *pending = pending_make(doc, b, "approval");
+    yyjson_mut_val *calls = yyjson_mut_obj_add_arr(doc, pending, "calls");
     char id[INTERRUPT_ID + 1];
     int r;
 
     for (size_t i = 0; i < b->count; i++) {
-        if (approval_needed(w, &b->items[i]))
-            request_add(doc, requests, configs, &b->items[i]);
+        if (!approval_needed(w, &b->items[i]))
+            continue;
+        request_add(doc, requests, configs, &b->items[i]);
+        yyjson_mut_arr_add_strcpy(doc, calls, b->items[i].id);
     }
     if (yyjson_mut_arr_size(requests) == 0)
         return 0;
     if ((r = approval_id(w, b, id, reterr)) < 0)
         return r;
     yyjson_mut_arr_add_val(list, interrupt_make(doc, id, value));
-    r = question_write(w, doc, list, pending_make(doc, b, "approval"), reterr);
+    r = question_write(w, doc, list, pending, reterr);
     return r < 0 ? r : 1;
 }
 

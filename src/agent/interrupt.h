@@ -7,8 +7,11 @@
 
 #include "agent/batch.h"
 
-/* Which tools a person approves. */
+/* Whether a person has to approve a call. */
 bool approval_needed(const struct walk *w, const struct tool_item *item);
+
+/* The calls that were asked about: that question is not undone by a run with other rules. */
+void approval_restore(struct tool_batch *b, yyjson_val *pending);
 
 /* The question about those calls of a batch that need one: fills the walk's `interrupts` and
  * `pending`. 1, or 0 when none does. */

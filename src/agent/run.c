@@ -23,6 +23,11 @@ void walk_emit(struct walk *w, const struct agent_event *e)
         w->event(w->user, &copy);
 }
 
+bool walk_skips(const struct walk *w, enum agent_event_type type)
+{
+    return w->spec->skip & 1u << type;
+}
+
 static void tell(struct walk *w, enum agent_event_type type, const struct buf *json)
 {
     walk_emit(w, &(struct agent_event){.type = type, .json = buf_str(json), .len = json->len});
@@ -56,8 +61,8 @@ int walk_tell_checkpoint(struct walk *w, struct error *reterr)
     int r;
 
     buf_init(&json, AGENT_JSON_MAX);
-    r = state_debug_write(w->agent, &state, w->spec->inline_displays, &json, reterr);
-    if (r < 0)
+    if (!walk_skips(w, AGENT_CHECKPOINT) &&
+        (r = state_debug_write(w->agent, &state, w->spec->inline_displays, &json, reterr)) < 0)
         return r;
     walk_emit(w, &(struct agent_event){.type = AGENT_CHECKPOINT,
                                        .json = buf_str(&json),
@@ -80,6 +85,10 @@ static int tell_task(struct walk *w, struct error *reterr)
 
     buf_init(&values, AGENT_JSON_MAX);
     buf_init(&json, AGENT_JSON_MAX);
+    if (walk_skips(w, AGENT_TASK)) {
+        tell(w, AGENT_TASK, &json);
+        return 0;
+    }
     r = state_values_write(w->agent, w->spec->thread_id, &w->messages, w->spec->inline_displays,
                            &values, reterr);
     if (r < 0)
@@ -171,6 +180,8 @@ static void walk_fail(struct walk *w, const struct error *error)
     }
     out->end = AGENT_FAILED;
     out->error = *error;
+    if (error->code == ERR_OK)
+        error_no_memory(&out->error); /* a buffer's failure, which has no words */
     if (str_copy(out->error_type, sizeof(out->error_type), type ? type : "RuntimeError") < 0)
         out->error_type[0] = 0;
 }

@@ -38,6 +38,10 @@ static int tell_start(struct walk *w, const char *message_id, struct error *rete
     int r;
 
     buf_init(&json, AGENT_JSON_MAX);
+    if (walk_skips(w, AGENT_MODEL_START)) {
+        walk_emit(w, &(struct agent_event){.type = AGENT_MODEL_START, .message_id = message_id});
+        return 0;
+    }
     if (buf_append_byte(&json, '[') < 0)
         return error_no_memory(reterr);
     r = state_messages_write(w->agent, w->spec->thread_id, &w->messages, w->spec->inline_displays,

@@ -31,6 +31,7 @@ enum { BENCH_TURNS = 16, BENCH_EVENTS = 4096 };
     "\"total_tokens\":13}}\n\ndata: [DONE]\n\n"
 #define ANSWER(text) SAY(text) STOP("stop")
 #define FAIL_401 "401"
+#define SILENCE "silence" /* until the client has left */
 
 struct bench_event {
     struct agent_event e; /* its pointers are not valid */
@@ -49,7 +50,7 @@ struct bench {
 
     const char *turns[BENCH_TURNS];
     atomic_uint turn;
-    char *asked; /* the newest request of the model */
+    char *asked;      /* the newest request of the model */
     pthread_mutex_t lock;
 
     char thread[UUID_LEN + 1], run[UUID_LEN + 1];
@@ -66,6 +67,16 @@ struct bench {
 
 /* ---- the model ---- */
 
+static inline void bench_silence(struct bench *b, struct http_request *req)
+{
+    uint64_t one = 1;
+
+    if (b->cancel_fd > 0 && write(b->cancel_fd, &one, sizeof(one)) < 0)
+        return;
+    for (int i = 0; i < RAW_WAIT_MS && !http_is_gone(req); i++)
+        usleep(1000);
+}
+
 static inline void bench_model(struct http_request *req)
 {
     struct bench *b = http_user(req);
@@ -80,6 +91,8 @@ static inline void bench_model(struct http_request *req)
         http_respond(req, 400, "application/json", "{\"error\":{\"message\":\"no turn\"}}", 31);
     else if (str_eq(turn, FAIL_401))
         http_respond(req, 401, "application/json", "{\"error\":{\"message\":\"bad key\"}}", 31);
+    else if (str_eq(turn, SILENCE))
+        bench_silence(b, req);
     else
         http_respond(req, 200, "text/event-stream", turn, strlen(turn));
 }

@@ -5,8 +5,9 @@
 
 #define HI "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
 #define STOPS(id) \
-    CALL(0, "c1", "stop_session") ARGS(0, "{\\\"session_id\\\":\\\"" id "\\\"}") STOP("tool_" \
-                                                                                      "calls")
+    CALL(0, "c1", "stop_session") \
+    ARGS(0, "{\\\"session_id\\\":\\\"" id "\\\"}") STOP("tool_" \
+                                                        "calls")
 
 static struct agent_run_spec approving(struct bench *b)
 {
@@ -201,6 +202,23 @@ TEST(an_approval_is_for_what_was_shown)
                   "other");
 }
 
+TEST(a_question_is_not_undone_by_a_run_with_other_rules)
+{
+    auto_bench struct bench b = {.turns = {STOPS("abc"), ANSWER("ok")}};
+    const char *id;
+
+    bench_open(&b);
+    bench_run_with(&b, approving(&b), HI, NULL);
+    id = arena_strdup(&b.arena, bench_value(&b, "/__interrupt__/0/id"));
+    bench_run(&b, NULL);
+    assert_int_eq(b.outcome.end, AGENT_INTERRUPTED);
+    assert_str_eq(bench_value(&b, "/__interrupt__/0/id"), id);
+    bench_run_with(&b, bench_spec(&b), NULL,
+                   "{\"resume\":{\"decisions\":[{\"type\":\"approve\"}]}}");
+    assert_str_eq(b.outcome.error.text, "");
+    assert_int_eq(b.outcome.end, AGENT_SUCCESS);
+}
+
 TEST(going_to_the_end_leaves_nothing_to_do)
 {
     auto_bench struct bench b = {.turns = {STOPS("abc"), ANSWER("again")}};
@@ -240,7 +258,7 @@ TEST(a_patch_and_an_answer_go_together)
 
 struct reader {
     struct bench *b;
-    char line[64];
+    char line[64], timeout[32];
     uint32_t stream;
 };
 
@@ -253,6 +271,7 @@ static void *cell_ask(void *arg)
     if (!f)
         return NULL;
     r->stream = f->stream;
+    snprintf(r->timeout, sizeof(r->timeout), "%s", peer_field(f, "timeout_ms"));
     peer_send_text(p, FRAME_STDOUT, f->stream, "before\n");
     peer_send_text(p, FRAME_INPUT_REQUEST, f->stream, "{\"prompt\":\"name? \"}");
     return NULL;
@@ -313,6 +332,7 @@ TEST(a_line_is_asked_for_and_given)
     assert_str_eq(bench_value(&b, "/__interrupt__/0/value/prompt"), "name? ");
     assert_str_eq(bench_value(&b, "/__interrupt__/0/value/password"), "false");
     assert_str_eq(bench_value(&b, "/__interrupt__/0/value/tool_call_id"), "c1");
+    assert_str_eq(r.timeout, "300000"); /* people are slow */
     assert_str_has(bench_told(&b, AGENT_TOOL_EVENT, 0), "before");
     assert_str_has(bench_told(&b, AGENT_TOOL_END, 0), "c2");
     id = arena_strdup(&b.arena, bench_value(&b, "/__interrupt__/0/id"));

@@ -202,6 +202,52 @@ TEST(model_calls_of_a_day_are_limited)
     assert_int_eq(b.outcome.end, AGENT_SUCCESS);
 }
 
+TEST(an_answer_that_breaks_off_is_another_message)
+{
+    auto_bench struct bench b = {.turns = {SAY("par"), ANSWER("whole")}};
+    const char *first, *second;
+
+    bench_open(&b);
+    bench_run(&b, HI);
+    assert_str_eq(b.outcome.error.text, "");
+    assert_int_eq(b.outcome.end, AGENT_SUCCESS);
+    assert_str_eq(bench_value(&b, "/messages/1/content"), "whole");
+    first = bench_at(bench_told(&b, AGENT_CHUNK, 0), "/id");
+    second = bench_at(bench_told(&b, AGENT_CHUNK, 1), "/id");
+    assert_false(str_eq(first, second));
+    assert_str_eq(bench_value(&b, "/messages/1/id"), second);
+}
+
+TEST(a_model_that_says_nothing_is_left_at_once)
+{
+    auto_bench struct bench b = {.turns = {SILENCE}};
+    int64_t began = clock_ms();
+
+    bench_open(&b);
+    b.cancel_fd = eventfd(0, EFD_CLOEXEC);
+    bench_run(&b, HI);
+    assert_int_eq(b.outcome.end, AGENT_CANCELLED);
+    assert_true(clock_ms() - began < RAW_WAIT_MS);
+    assert_str_eq(bench_at(bench_state(&b, NULL), "/next"), "[\"model\"]");
+    assert_str_eq(bench_at(bench_state(&b, NULL), "/tasks/0/error"), "null");
+}
+
+TEST(what_nobody_reads_is_left_out)
+{
+    auto_bench struct bench b = {.turns = {ANSWER("one")}};
+    struct agent_run_spec spec;
+
+    bench_open(&b);
+    spec = bench_spec(&b);
+    spec.skip = 1u << AGENT_TASK | 1u << AGENT_CHECKPOINT | 1u << AGENT_MODEL_START;
+    bench_run_with(&b, spec, HI, NULL);
+    assert_int_eq(b.outcome.end, AGENT_SUCCESS);
+    assert_str_eq(bench_story(&b), "checkpoint checkpoint values task start chunk end result "
+                                   "update checkpoint values");
+    assert_str_eq(bench_told(&b, AGENT_CHECKPOINT, 0), "");
+    assert_str_eq(bench_told(&b, AGENT_TASK, 0), "");
+}
+
 /* ---- a server that was cut off ---- */
 
 /* A run that another attempt goes on with; `drop` is where the first one ends. */
