@@ -123,9 +123,11 @@ static void end_store(struct claimed *c, struct run_end *end, const char *interr
     for (int i = 0; i < END_TRIES; i++) {
         int r = store_run_end(c->run->live->api->store, &fence, &e, &error);
 
+        if (r > 0)
+            end->status = "interrupted"; /* a cancellation came first */
         if (r == -ERR_CANCELLED)
             end->lost = true;
-        if (r == 0 || r == -ERR_CANCELLED || r == -ERR_NOT_FOUND)
+        if (r >= 0 || r == -ERR_CANCELLED || r == -ERR_NOT_FOUND)
             return;
         log_warn("cannot write the end of run %s: %s, retrying", c->row.id, error.text);
         (void)!fd_wait(-1, 0, clock_deadline(END_PAUSE_MS));

@@ -92,7 +92,8 @@ struct store_run_end {
 /*
  * ERR_CANCELLED when the fence does not hold any more: nothing was written. 1 when a cancellation
  * was asked for first: then the run ended as that says, not as `end`. The thread of a temporary run
- * is still there: its server deletes it. Of one that ends without a server it is gone.
+ * is still there: its server deletes it. Of one that ends without a server it is gone. To say the
+ * same again is fine: who did not get an answer may ask again.
  */
 int store_run_end(struct store *s, const struct store_fence *fence, const struct store_run_end *end,
                   struct error *reterr) must_check;

@@ -22,7 +22,7 @@ struct settings;
 struct store;
 
 /* PostgreSQL when POSTGRES_HOST is set (then a missing other POSTGRES_* is named), else SQLite in
- * the state directory. Applies migrations. */
+ * the state directory. Applies migrations. `settings` outlives the store. */
 int store_open(const struct settings *settings, struct store **ret,
                struct error *reterr) must_check;
 void store_close(struct store *s);

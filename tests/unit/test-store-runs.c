@@ -287,6 +287,7 @@ TEST(a_lost_lease_is_taken_over_and_fences_hold)
     assert_ok(checkpoint_make(&t, &got, "c1", 1, &err), err);
     assert_int_eq(run_claim(&t, "c", NULL, &got), 0);
     assert_ok(run_end(&t, &run, 2, "success", &err), err);
+    assert_ok(run_end(&t, &run, 2, "success", &err), err); /* the answer was lost, perhaps */
     assert_int_eq(run_end(&t, &run, 2, "error", &err), -ERR_CANCELLED);
     run_expect(&t, &run, "success");
 }
