@@ -166,9 +166,11 @@ static void on_put(struct http_request *req)
 {
     struct store_item item = {};
     struct item_name name;
+    auto_buf struct buf value;
     struct error error;
     yyjson_val *body;
 
+    buf_init(&value, API_ANSWER_MAX);
     if (api_body(req, &body) < 0 || name_parse(req, body, &name) < 0 ||
         ttl_parse(req, body, &item.ttl_us) < 0)
         return;
@@ -176,14 +178,13 @@ static void on_put(struct http_request *req)
         api_unprocessable(req, "'value' has to be an object");
         return;
     }
-    item.namespace = name.namespace;
-    item.key = name.key;
-    item.value = api_member(req, body, "value");
-    if (!item.value) {
-        error_no_memory(&error);
+    if (json_write(yyjson_obj_get(body, "value"), &value, &error) < 0) {
         api_fail(req, &error);
         return;
     }
+    item.namespace = name.namespace;
+    item.key = name.key;
+    item.value = buf_str(&value);
     if (store_item_put(api_of(req)->store, http_principal(req), &item, &error) < 0)
         api_fail(req, &error);
     else
@@ -196,18 +197,20 @@ static void on_get(struct http_request *req)
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     auto_json_mut yyjson_mut_doc *owned = doc;
     const char *refresh = http_query(req, "refresh_ttl");
+    auto_arena struct arena arena;
     struct store_item item = {};
     struct item_name name;
     struct error error;
     bool renew = true;
     int r;
 
+    arena_init(&arena, API_ANSWER_MAX);
     if (name_query(req, &name) < 0)
         return;
     if (refresh && str_parse_bool(refresh, &renew) < 0)
         renew = true;
     r = store_item_get(api_of(req)->store, http_principal(req), name.namespace, name.key, renew,
-                       http_arena(req), &item, &error);
+                       &arena, &item, &error);
     if (r < 0 && error.code == ERR_NOT_FOUND) {
         api_reply_text(req, 200, "null");
         return;
@@ -281,13 +284,14 @@ static int filter_parse(struct http_request *req, yyjson_val *body, const char *
 }
 
 /* Begins the time to live of what was found again. */
-static void items_renew(struct http_request *req, struct store_item *list, size_t count)
+static void items_renew(struct http_request *req, struct arena *arena, struct store_item *list,
+                        size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct store_item item = list[i];
 
         if (item.ttl_us && store_item_get(api_of(req)->store, http_principal(req), item.namespace,
-                                          item.key, true, http_arena(req), &item, NULL) == 0)
+                                          item.key, true, arena, &item, NULL) == 0)
             list[i] = item;
     }
 }
@@ -298,12 +302,14 @@ static void on_search(struct http_request *req)
     auto_json_mut yyjson_mut_doc *owned = doc;
     yyjson_mut_val *root = yyjson_mut_obj(doc), *items = yyjson_mut_arr(doc);
     const char *prefix, *filter;
+    auto_arena struct arena arena;
     struct store_item *list = NULL;
     struct store_page page;
     struct error error;
     yyjson_val *body;
     size_t count = 0;
 
+    arena_init(&arena, API_ANSWER_MAX);
     if (api_body(req, &body) < 0 || api_page(req, body, ITEMS_LIMIT, LIMIT_MAX, &page) < 0 ||
         filter_parse(req, body, &filter) < 0)
         return;
@@ -311,13 +317,13 @@ static void on_search(struct http_request *req)
     if (!prefix)
         return;
     if (store_item_search(api_of(req)->store, http_principal(req), prefix, filter,
-                          json_get_str(body, "query", NULL), &page, http_arena(req), &list, &count,
+                          json_get_str(body, "query", NULL), &page, &arena, &list, &count,
                           &error) < 0) {
         api_fail(req, &error);
         return;
     }
     if (json_get_bool(body, "refresh_ttl", true))
-        items_renew(req, list, count);
+        items_renew(req, &arena, list, count);
     yyjson_mut_doc_set_root(doc, root);
     for (size_t i = 0; i < count; i++) {
         yyjson_mut_val *v = item_format(doc, &list[i]);
