@@ -15,10 +15,13 @@
 struct http_client;
 struct key_table;
 struct limiter;
+struct shapes;
 struct thread_logs;
 
 /* Bytes of one JSON answer, and of one request's arena beside it. */
 #define API_ANSWER_MAX (256 * MIB)
+
+enum { API_BATCH_MAX = 100 }; /* runs that are created at once */
 
 struct api {
     const struct settings *settings;
@@ -30,6 +33,7 @@ struct api {
     struct agent *agent;
     struct key_table *principals;
     struct limiter *limiter;
+    struct shapes *shapes;       /* of bodies and queries */
     struct live *live;           /* runs of this process */
     struct thread_logs *threads; /* event logs of protocol v2 */
     struct crons *crons;
@@ -136,14 +140,15 @@ int api_thread_delete(struct api *api, const char *owner, const char *thread_id,
 /* At the start: the system's assistant, and exports of sessions that live on. */
 int api_recover(struct api *api, struct error *reterr) must_check;
 
-/* Once a minute: threads and items whose time is over, exports of sessions that are gone. */
+/* At the start and once a minute: threads and items whose time is over, exports of sessions that
+ * are gone. */
 void api_sweep(struct api *api);
 
 /* The thread that sweeps, and, with the setting CRONS, starts what is planned. */
 int crons_start(struct api *api, struct error *reterr) must_check;
 void crons_stop(struct api *api);
 
-/* Handlers of openapi.c. */
+/* Handlers of openapi.c and docs.c. */
 void api_openapi(struct http_request *req);
 void api_docs(struct http_request *req);
 

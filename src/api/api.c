@@ -4,6 +4,7 @@
 
 #include "api/api-internal.h"
 #include "api/auth.h"
+#include "api/describe.h"
 #include "api/thread_log.h"
 #include "http/client.h"
 
@@ -12,7 +13,7 @@
 static const struct route_entry *const route_tables[] = {
     api_system_routes,   api_assistant_routes, api_thread_routes, api_state_routes,
     api_run_routes,      api_event_routes,     api_item_routes,   api_file_routes,
-    api_settings_routes, api_session_routes,
+    api_settings_routes, api_session_routes,   api_cron_routes,
 };
 
 static void tables_fill(struct api *api)
@@ -21,8 +22,6 @@ static void tables_fill(struct api *api)
 
     for (size_t i = 0; i < ARRAY_LEN(route_tables); i++)
         api->tables[n++] = (struct route_table){.entries = route_tables[i], .user = api};
-    if (api->settings->crons)
-        api->tables[n++] = (struct route_table){.entries = api_cron_routes, .user = api};
 }
 
 static int client_open(struct api *api, struct error *reterr)
@@ -54,6 +53,7 @@ static int parts_open(struct api *api, struct error *reterr)
 
     if ((r = key_table_new(api->settings, &api->principals, reterr)) < 0 ||
         (r = limiter_new((double)api->settings->requests_per_second, &api->limiter, reterr)) < 0 ||
+        (r = shapes_new(&api->shapes, reterr)) < 0 ||
         (r = sealed_keys_load(api->settings, &api->keys, reterr)) < 0 ||
         (r = store_open(api->settings, &api->store, reterr)) < 0 ||
         (r = client_open(api, reterr)) < 0 || (r = llm_new(api->client, &api->llm, reterr)) < 0 ||
@@ -134,6 +134,7 @@ void api_free(struct api *api)
     if (api->store)
         store_close(api->store);
     sealed_keys_clear(&api->keys);
+    shapes_free(api->shapes);
     limiter_free(api->limiter);
     key_table_free(api->principals);
     free(api);

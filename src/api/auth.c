@@ -4,6 +4,7 @@
  * a dump of memory shows none; a file of keys is read again when it changes.
  */
 #include "api/auth.h"
+#include "api/describe.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -328,5 +329,5 @@ bool api_admit(void *user, struct http_request *req)
     if (known && !limiter_take(api->limiter, name, cost_of(req)))
         return refuse(req, 429, ERR_LIMIT, "more requests than REQUESTS_PER_SECOND allows");
     http_set_principal(req, known ? name : "");
-    return true;
+    return api_query_check(req) == 0;
 }

@@ -176,11 +176,5 @@ int api_recover(struct api *api, struct error *reterr)
 {
     int r = assistant_create(api, reterr);
 
-    if (r == 0)
-        r = exports_restore(api, reterr);
-    if (r == 0) {
-        exports_prune(api);
-        upload_sweep(api->settings->storage_dir);
-    }
-    return r;
+    return r < 0 ? r : exports_restore(api, reterr);
 }

@@ -469,6 +469,26 @@ static void (*const event_table[])(struct frames *f, const struct agent_event *e
     [AGENT_CUSTOM] = on_custom,
 };
 
+unsigned frames_skip_bits(const struct frames *f)
+{
+    static const struct {
+        enum agent_event_type type;
+        uint32_t modes;
+        bool v2;
+    } readers[] = {
+        {AGENT_TASK, MODE_TASKS | MODE_DEBUG, true},
+        {AGENT_CHECKPOINT, MODE_CHECKPOINTS | MODE_DEBUG, false},
+        {AGENT_MODEL_START, MODE_EVENTS, false},
+    };
+    unsigned skip = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+        if (!(f->options.modes & readers[i].modes) && !(readers[i].v2 && f->options.thread))
+            skip |= 1u << readers[i].type;
+    }
+    return skip;
+}
+
 void frames_begin(struct frames *f)
 {
     buf_clear(&f->data);

@@ -25,6 +25,9 @@ void frames_free(struct frames *f);
 /* Of a run whose model is known only now. */
 void frames_set_model(struct frames *f, const char *provider, const char *model);
 
+/* For the agent's spec: events whose JSON no mode of this run has. */
+unsigned frames_skip_bits(const struct frames *f);
+
 /* The first frame of a further attempt: {"run_id", "attempt"}. */
 void frames_begin(struct frames *f);
 void frames_event(struct frames *f, const struct agent_event *e);

@@ -18,6 +18,7 @@ struct envelope {
     const char *method;
     uint32_t channel;
     const struct agent_event *e; /* its node's namespace, and "node"; NULL: the root's */
+    bool rooted;                 /* has "node", but the root's namespace */
 };
 
 /* The head up to "data":; the caller appends the data and ends with put(). */
@@ -33,7 +34,7 @@ static bool begin(struct frames *f, const struct envelope *v)
                    "\"params\":{\"namespace\":[",
                    (long long)frame_log_epoch(log), seq, seq, v->method) < 0)
         return false;
-    if (node && buf_printf(&f->data, "\"%s:%s\"", node, v->e->task_id) < 0)
+    if (node && !v->rooted && buf_printf(&f->data, "\"%s:%s\"", node, v->e->task_id) < 0)
         return false;
     if (buf_printf(&f->data, "],\"timestamp\":%lld,", (long long)clock_wall_ms()) < 0)
         return false;
@@ -47,7 +48,7 @@ static void put(struct frames *f, const struct envelope *v, bool whole)
 
     if (!whole || !frames_text(f, "}}"))
         return;
-    if (v->e)
+    if (v->e && !v->rooted)
         snprintf(scope, sizeof(scope), "%s:%s", agent_node_name(v->e->node), v->e->task_id);
     frame_log_append(f->options.thread, &(struct log_frame){.event = v->method,
                                                             .data = buf_str(&f->data),
@@ -100,11 +101,16 @@ void frames2_end(struct frames *f, const char *status, const char *error)
 
 static const struct envelope message_envelope = {"messages", CHANNEL_MESSAGES, NULL};
 
+/*
+ * What the model says is the root's: some clients read no other namespace, and others take both.
+ * The result of a tool is in `values`; as a message it stays where the tool ran.
+ */
 static struct envelope message_of(const struct agent_event *e)
 {
     struct envelope v = message_envelope;
 
     v.e = e;
+    v.rooted = e->node == NODE_MODEL;
     return v;
 }
 
@@ -116,8 +122,10 @@ static void message_start(struct frames *f, const struct agent_event *e, const c
     put(f, &v,
         begin(f, &v) && frames_text(f, "{\"event\":\"message-start\",\"id\":") &&
             frames_quoted(f, e->message_id) &&
-            buf_printf(&f->data, ",\"role\":\"%s\",\"run_id\":\"%s\"", role, f->options.run_id) ==
-                0 &&
+            buf_printf(&f->data,
+                       ",\"role\":\"%s\",\"run_id\":\"%s\",\"metadata\":{\"langgraph_node\":"
+                       "\"%s\"}",
+                       role, f->options.run_id, agent_node_name(e->node)) == 0 &&
             (!tool_call_id ||
              (frames_text(f, ",\"tool_call_id\":") && frames_quoted(f, tool_call_id))) &&
             frames_text(f, "}"));
@@ -382,7 +390,7 @@ static bool tool_message(struct frames *f, const struct agent_event *e)
 
 static void on_tool(struct frames *f, const struct agent_event *e)
 {
-    struct envelope v = {"tools", CHANNEL_TOOLS, e};
+    struct envelope v = {"tools", CHANNEL_TOOLS, e, true};
     const struct tool_word *w = tool_words;
 
     while (w->type != e->type)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Bodies of requests and answers: the forms that clients of several servers send and expect. */
-#include "api/api-internal.h"
+#include "api/describe.h"
 
 #include "base/str.h"
 
@@ -81,14 +81,18 @@ int api_body(struct http_request *req, yyjson_val **ret)
 {
     if (body_read(req, ret) < 0)
         return -1;
-    return yyjson_is_obj(*ret) ? 0 : body_refuse(req, 422, "the body has to be a JSON object");
+    if (!yyjson_is_obj(*ret))
+        return body_refuse(req, 422, "the body has to be a JSON object");
+    return api_body_check(req, *ret);
 }
 
 int api_body_array(struct http_request *req, yyjson_val **ret)
 {
     if (body_read(req, ret) < 0)
         return -1;
-    return yyjson_is_arr(*ret) ? 0 : body_refuse(req, 422, "the body has to be a JSON array");
+    if (!yyjson_is_arr(*ret))
+        return body_refuse(req, 422, "the body has to be a JSON array");
+    return api_body_check(req, *ret);
 }
 
 /* ---- failures ---- */

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { RUNS_LIMIT = 10, RUNS_LIMIT_MAX = 1000, CANCEL_WAIT_MS = 10000, BATCH_MAX = 100 };
+enum { RUNS_LIMIT = 10, RUNS_LIMIT_MAX = 1000, CANCEL_WAIT_MS = 10000 };
 
 /* ---- creating ---- */
 
@@ -125,8 +125,8 @@ static void on_batch(struct http_request *req)
         return;
     count = yyjson_arr_size(body);
     params = arena_alloc(http_arena(req), MAX(count, 1) * sizeof(*params));
-    if (count > BATCH_MAX || !params) {
-        api_unprocessable(req, "a batch has at most %d runs", BATCH_MAX);
+    if (count > API_BATCH_MAX || !params) {
+        api_unprocessable(req, "a batch has at most %d runs", API_BATCH_MAX);
         return;
     }
     yyjson_arr_foreach(body, i, max, one)

@@ -68,10 +68,10 @@ static void start_parse(const struct store_run *row, yyjson_val *kwargs, struct 
         ret->input = NULL;
     if (yyjson_is_null(ret->command))
         ret->command = NULL;
-    /* A former attempt has applied them already, and gets no second go. */
+    /* A former attempt has begun: the agent knows by its checkpoints what of the input is done, but
+     * an answer to an interrupt counts once. */
     if (row->attempt > 1 && row->checkpoint) {
         ret->checkpoint_id = row->checkpoint;
-        ret->input = NULL;
         ret->command = NULL;
         ret->recovered = true;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens by the clock: a thread that looks each second for crons that are due, and once a
- * minute puts things in order.
+ * What happens by the clock: a thread that looks each second for crons that are due, and puts
+ * things in order at the start and once a minute.
  */
 #include "api/crons.h"
 
@@ -44,16 +44,16 @@ static bool cron_take(struct api *api)
 static void *crons_main(void *arg)
 {
     struct crons *c = arg;
-    int64_t swept = clock_ms();
+    int64_t sweep_at = clock_ms();
 
-    while (fd_wait(c->stop, POLLIN, clock_deadline(LOOK_MS)) == 0) {
+    do {
         for (int i = 0; c->api->settings->crons && i < TAKEN_MAX && cron_take(c->api); i++)
             ;
-        if (clock_ms() - swept >= SWEEP_MS) {
+        if (clock_ms() >= sweep_at) {
             api_sweep(c->api);
-            swept = clock_ms();
+            sweep_at = clock_ms() + SWEEP_MS;
         }
-    }
+    } while (fd_wait(c->stop, POLLIN, clock_deadline(LOOK_MS)) == 0);
     return NULL;
 }
 

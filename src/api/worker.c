@@ -95,6 +95,9 @@ static void end_decide(struct claimed *c, const struct agent_outcome *o, struct 
         end_cancelled(end, action, l->api->settings);
     else
         end_failed(end, o->error_type, &o->error);
+    /* An answer that could not be used leaves the question open. */
+    if (o->end == AGENT_FAILED && o->interrupts.len > 0)
+        end->thread_status = "interrupted";
 }
 
 static bool is_rollback(struct claimed *c, const struct run_end *end)
@@ -159,7 +162,7 @@ static void run_count(struct live *l, const char *status)
 }
 
 /* A run without frames of its own: it could not even begin. */
-static void frames_skip(struct claimed *c, const struct run_end *end)
+static void frames_none(struct claimed *c, const struct run_end *end)
 {
     char text[40];
     int len = snprintf(text, sizeof(text), "{\"status\":\"%s\"}", end->status);
@@ -192,7 +195,7 @@ static void run_finish(struct claimed *c, struct frames *frames, const struct ag
         frames_end(frames, end->status, end->error[0] ? end->error : NULL,
                    o->values.len ? buf_str(&o->values) : "{}");
     else
-        frames_skip(c, end);
+        frames_none(c, end);
     pthread_mutex_lock(&l->lock);
     run_count(l, end->status);
     live_run_finish(c->run, &values);
@@ -239,6 +242,7 @@ static void run_do(struct claimed *c, yyjson_val *kwargs, struct agent_outcome *
         frames_begin(frames);
     if (r == 0 && made == 0) {
         spec.cancel_fd = c->run->cancel_fd;
+        spec.skip = frames_skip_bits(frames);
         frames_set_model(frames, spec.model.model.provider, spec.model.model.name);
         r = agent_run(api->agent, &spec, on_event, frames, o, &error);
     }
