@@ -49,7 +49,7 @@ yyjson_mut_val *thread_format(struct http_request *req, yyjson_mut_doc *doc,
     yyjson_mut_obj_add_val(doc, v, "values", values_format(req, doc, t));
     api_add_raw(doc, v, "interrupts", t->interrupts ? t->interrupts : "{}");
     if (t->error)
-        api_add_raw(doc, v, "error", t->error);
+        api_add_str(doc, v, "error", t->error);
     if (t->ttl)
         api_add_raw(doc, v, "ttl", t->ttl);
     api_add_str(doc, v, "user_id", t->owner);
