@@ -57,8 +57,9 @@ cover:
 	tools/cover
 
 bench: all
-	tools/setup test
+	tools/setup test oracle bench
 	tests/bench/bench.py
+	tests/bench/api_bench.py
 
 soak: all
 	tools/setup test
