@@ -89,6 +89,9 @@ void api_pagination(struct http_request *req, const struct store_page *page, siz
 int api_page(struct http_request *req, yyjson_val *body, int64_t limit, int64_t limit_max,
              struct store_page *ret);
 
+/* A whole number that a double tells apart, also one that is written 30.0. */
+bool api_whole(yyjson_val *v, int64_t *ret);
+
 /* limit and offset of the query; limit as it stands in `ret` when there is none. */
 int api_query_page(struct http_request *req, int64_t limit_max, struct store_page *ret);
 

@@ -355,19 +355,19 @@ static void on_latest(struct http_request *req)
 {
     struct store_assistant a = {}, ret = {};
     struct error error;
-    yyjson_val *body, *version;
+    yyjson_val *body;
+    int64_t version;
 
     if (api_body(req, &body) < 0)
         return;
-    version = yyjson_obj_get(body, "version");
-    if (!yyjson_is_int(version)) {
+    if (!api_whole(yyjson_obj_get(body, "version"), &version)) {
         api_unprocessable(req, "'version' has to be a number");
         return;
     }
     if (assistant_get(req, &a) < 0 || own_check(req, &a) < 0)
         return;
-    if (store_assistant_set_version(api_of(req)->store, http_principal(req), a.id,
-                                    yyjson_get_sint(version), http_arena(req), &ret, &error) < 0)
+    if (store_assistant_set_version(api_of(req)->store, http_principal(req), a.id, version,
+                                    http_arena(req), &ret, &error) < 0)
         api_fail(req, &error);
     else
         assistant_reply(req, &ret);

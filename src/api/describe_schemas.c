@@ -456,7 +456,13 @@ const struct api_schema api_schemas[] = {
         "input": {
             "type": ["object", "null"],
             "description": "{\"messages\": [...]}; null goes on where a breakpoint stopped",
-            "properties": {"messages": {"type": ["array", "object", "string", "null"]}}
+            "properties": {"messages": {
+                "type": ["array", "object", "string", "null"],
+                "items": {"anyOf": [
+                    {"$ref": "#/components/schemas/Message"},
+                    {"type": ["object", "array", "string"]}
+                ]}
+            }}
         },
         "command": {
             "type": ["object", "null"],
@@ -767,7 +773,8 @@ const struct api_schema api_schemas[] = {
 {"Upload", JSON({
     "type": "object",
     "required": ["files"],
-    "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}}}
+    "properties": {"files": {"type": "array", "minItems": 1,
+                             "items": {"type": "string", "format": "binary"}}}
 })},
 {"Uploaded", JSON({
     "type": "object",

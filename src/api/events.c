@@ -119,7 +119,8 @@ static int filter_parse(struct http_request *req, yyjson_val *body, struct event
     yyjson_val *depth = yyjson_obj_get(body, "depth");
     size_t i, max;
 
-    ret->depth = yyjson_is_int(depth) ? yyjson_get_sint(depth) : -1;
+    if (!api_whole(depth, &ret->depth))
+        ret->depth = -1;
     if (yyjson_arr_size(list) > FILTERS_MAX)
         return api_unprocessable(req, "more than %d namespaces", FILTERS_MAX);
     yyjson_arr_foreach(list, i, max, v)
@@ -137,10 +138,11 @@ static const char *after_parse(struct http_request *req, yyjson_val *body, struc
     const char *header = http_header(req, "Last-Event-ID");
     yyjson_val *since = yyjson_obj_get(body, "since");
     const char *id = json_get_str(body, "since_event_id", header);
+    int64_t seq;
 
-    if (yyjson_is_int(since) && yyjson_get_sint(since) >= 0)
+    if (api_whole(since, &seq) && seq >= 0)
         return arena_printf(http_arena(req), "%lld-%lld", (long long)frame_log_epoch(log),
-                            (long long)yyjson_get_sint(since));
+                            (long long)seq);
     return id;
 }
 

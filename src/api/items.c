@@ -438,9 +438,8 @@ static int namespace_filter_parse(struct http_request *req, yyjson_val *body,
     ret->depth = 0;
     if (!depth || yyjson_is_null(depth))
         return 0;
-    if (!yyjson_is_int(depth) || yyjson_get_sint(depth) < 1 || yyjson_get_sint(depth) > LIMIT_MAX)
+    if (!api_whole(depth, &ret->depth) || ret->depth < 1 || ret->depth > LIMIT_MAX)
         return api_unprocessable(req, "'max_depth' has to be a number from 1 to %d", LIMIT_MAX);
-    ret->depth = yyjson_get_sint(depth);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -217,6 +218,16 @@ void api_pagination(struct http_request *req, const struct store_page *page, siz
     http_header_add(req, "X-Pagination-Next", text);
 }
 
+bool api_whole(yyjson_val *v, int64_t *ret)
+{
+    double d = yyjson_get_num(v);
+
+    if (!yyjson_is_num(v) || d != trunc(d) || fabs(d) > 9007199254740992.0)
+        return false;
+    *ret = (int64_t)d;
+    return true;
+}
+
 static int count_read(struct http_request *req, yyjson_val *body, const char *name, int64_t max,
                       int64_t *ret)
 {
@@ -225,10 +236,9 @@ static int count_read(struct http_request *req, yyjson_val *body, const char *na
 
     if (!v || yyjson_is_null(v))
         return 0;
-    if (!yyjson_is_int(v) || yyjson_get_sint(v) < (is_limit ? 1 : 0) || yyjson_get_sint(v) > max)
+    if (!api_whole(v, ret) || *ret < (is_limit ? 1 : 0) || *ret > max)
         return api_unprocessable(req, "'%s' has to be a number from %d to %lld", name, is_limit,
                                  (long long)max);
-    *ret = yyjson_get_sint(v);
     return 0;
 }
 

@@ -174,7 +174,7 @@ static int origin_make(struct http_request *req, yyjson_mut_val *root, char *ret
         s->chat_model_base_url[0])
         base = s->chat_model_base_url;
     if (!base || !*base)
-        base = p->base_url ? p->base_url : "http://127.0.0.1";
+        base = p->base_url && *p->base_url ? p->base_url : "http://127.0.0.1";
     if (url_parse(base, &url, &error) < 0 || url_origin_format(&url, ret, ORIGIN_MAX) < 0)
         return api_unprocessable(req, "'chatModelBaseUrl' is no http or https URL");
     return 0;

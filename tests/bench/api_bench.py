@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Times the API beside the official JS Agent Server: the same requests, each with a fake model.
 
@@ -27,9 +27,9 @@ from urllib.parse import urlsplit
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lib"))
 
-from apiserver import ApiServer  # noqa: E402 (the path above comes first)
-from fakemodel import FakeModel  # noqa: E402
-from oracle import Oracle  # noqa: E402
+from apiserver import ApiServer
+from fakemodel import FakeModel
+from oracle import Oracle
 
 GOAL_OK = 20
 GOAL_FIRST_BYTE = 20

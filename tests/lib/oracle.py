@@ -60,9 +60,9 @@ class Oracle:
         self._wait()
 
     def _answers(self):
-        with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
-            with urllib.request.urlopen(f"{self.url}/ok", timeout=2) as reply:
-                return reply.status == 200
+        with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError), \
+                urllib.request.urlopen(f"{self.url}/ok", timeout=2) as reply:
+            return reply.status == 200
         return False
 
     def _wait(self):
