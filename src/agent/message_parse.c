@@ -273,6 +273,8 @@ static int rest_copy(struct draft *d, yyjson_val *from, const char *const *names
     yyjson_val *key, *value;
     size_t i, max;
 
+    if (!from)
+        return 0;
     yyjson_obj_foreach(from, i, max, key, value)
     {
         if (name_in(key, names))

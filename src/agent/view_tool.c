@@ -36,10 +36,10 @@ static int data_size(yyjson_val *data, uint64_t *ret, struct error *reterr)
     auto_buf struct buf text;
     int r;
 
+    buf_init(&text, MESSAGE_BYTES_MAX);
     *ret = yyjson_get_len(data);
     if (!data || yyjson_is_str(data))
         return 0;
-    buf_init(&text, MESSAGE_BYTES_MAX);
     r = json_write(data, &text, reterr);
     *ret = text.len;
     return r;
