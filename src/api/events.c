@@ -182,12 +182,21 @@ static void on_events(struct http_request *req)
 
 /* ---- commands ---- */
 
-static void command_reply(struct http_request *req, yyjson_val *body, const struct error *error,
-                          const char *run_id)
+/* The last event that a command has behind it: those of what it starts come after. */
+static uint64_t applied_seq(struct http_request *req, const char *thread_id)
 {
-    const char *thread_id = http_param(req, "thread_id");
     struct frame_log *log =
         thread_log_get(api_of(req)->threads, http_principal(req), thread_id, false);
+    uint64_t seq = log ? frame_log_next_seq(log) - 1 : 0;
+
+    frame_log_unref(log);
+    return seq;
+}
+
+static void command_reply(struct http_request *req, yyjson_val *body, const struct error *error,
+                          const char *run_id, uint64_t seq)
+{
+    const char *thread_id = http_param(req, "thread_id");
     auto_buf struct buf text;
     auto_buf struct buf id;
     bool ok;
@@ -211,8 +220,7 @@ static void command_reply(struct http_request *req, yyjson_val *body, const stru
                         "{\"type\":\"success\",\"id\":%s,\"result\":{\"run_id\":\"%s\"},\"meta\":{"
                         "\"thread_id\":\"%s\",\"applied_through_seq\":%llu}}",
                         id.len ? buf_str(&id) : "null", run_id, thread_id,
-                        log ? (unsigned long long)frame_log_next_seq(log) - 1 : 0) == 0;
-    frame_log_unref(log);
+                        (unsigned long long)seq) == 0;
     if (ok)
         api_reply(req, 200, &text);
 }
@@ -331,6 +339,7 @@ static void on_command(struct http_request *req)
     char run_id[UUID_LEN + 1] = "";
     struct error error = {};
     yyjson_val *body;
+    uint64_t seq;
     int r;
 
     if (!thread_id || api_body(req, &body) < 0)
@@ -340,8 +349,10 @@ static void on_command(struct http_request *req)
         http_fail(req, 400, &error);
         return;
     }
+    /* A run may be through before its command is answered. */
+    seq = applied_seq(req, thread_id);
     r = command_run(req, body, thread_id, run_id, &error);
-    command_reply(req, body, r < 0 ? &error : NULL, run_id);
+    command_reply(req, body, r < 0 ? &error : NULL, run_id, seq);
 }
 
 /* ---- all runs of a thread ---- */
