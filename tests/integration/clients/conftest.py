@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the tests with foreign clients share: a server over HTTP, and a state directory each."""
+"""What the tests with foreign clients share: servers, a model, and a state directory each."""
 
+import apiserver
+import fakemodel
 import mcpstdio
 import pytest
 
@@ -18,3 +20,29 @@ def http_server(tmp_path_factory):
     with mcpstdio.HttpServer(directory) as server:
         yield server
     mcpstdio.assert_nothing_left(directory, within=5)
+
+
+def script(request):
+    """The fake model's rules, and what tests of streams need: a text that waits to be released.
+
+    "hold: NAME" says "Held", waits until model.release(NAME), and says " and released."
+    """
+    word, _, name = request.last_user_text.partition(": ")
+    if word == "hold" and not request.results:
+        return {"text": ["Held", {"wait": name}, " and released."]}
+    return fakemodel.rules(request)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model that obeys the last message of the user (see script)."""
+    with fakemodel.FakeModel(script) as fake:
+        yield fake
+        assert not fake.errors, fake.errors
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory, model):
+    """The agent's server for the tests of a module, with crons."""
+    with apiserver.ApiServer(tmp_path_factory.mktemp("api"), model, CRONS="true") as server:
+        yield server
