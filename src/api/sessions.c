@@ -47,7 +47,7 @@ static void on_list(struct http_request *req)
     }
     yyjson_mut_doc_set_root(doc, root);
     for (size_t i = 0; i < count; i++) {
-        if (is_owners(req, &list[i]))
+        if (list[i].status != SESSION_DEAD && is_owners(req, &list[i]))
             yyjson_mut_arr_append(root, session_format(doc, &list[i]));
     }
     api_reply_doc(req, 200, owned);
