@@ -96,7 +96,7 @@ static void end_decide(struct claimed *c, const struct agent_outcome *o, struct 
     else
         end_failed(end, o->error_type, &o->error);
     /* An answer that could not be used leaves the question open. */
-    if (o->end == AGENT_FAILED && o->interrupts.len > 0)
+    if (o->end == AGENT_FAILED && o->interrupts.len > strlen("{}"))
         end->thread_status = "interrupted";
 }
 
@@ -110,7 +110,8 @@ static bool is_rollback(struct claimed *c, const struct run_end *end)
     return rollback && str_eq(end->status, "interrupted");
 }
 
-/* Tells the store, patiently: while it is away the run has not ended for anybody. */
+/* Tells the store, patiently: while it is away the run has not ended for anybody. A server that
+ * stops leaves that to its next life. */
 static void end_store(struct claimed *c, struct run_end *end, const char *interrupts)
 {
     struct store_fence fence = {.run_id = c->row.id, .attempt = c->row.attempt};
@@ -133,6 +134,8 @@ static void end_store(struct claimed *c, struct run_end *end, const char *interr
         if (r >= 0 || r == -ERR_CANCELLED || r == -ERR_NOT_FOUND)
             return;
         log_warn("cannot write the end of run %s: %s, retrying", c->row.id, error.text);
+        if (live_is_stopping(c->run->live))
+            break;
         (void)!fd_wait(-1, 0, clock_deadline(END_PAUSE_MS));
     }
     end->lost = true;
@@ -224,6 +227,8 @@ static int frames_make(struct claimed *c, const struct agent_run_spec *spec, str
                                                 .attempt = c->row.attempt},
                        ret, reterr);
 
+    if (thread)
+        live_thread_wait(c->run);
     frame_log_unref(thread);
     return r;
 }
