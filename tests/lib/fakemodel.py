@@ -130,7 +130,8 @@ def rules(request):
     language = turn.pop("language", "python")
     needs = "$SESSION" in dump(turn.get("calls", []))
     made = needs and [c["name"] for c in request.last_calls] == ["create_session"]
-    if request.results and not (made and request.session):
+    answered = request.last["role"] == "tool"  # else they are of calls that a user has cut short
+    if answered and not (made and request.session):
         return {"text": "Result: " + "\n".join(r["text"] for r in request.results)}
     if needs and not request.session:
         return {"calls": [{"name": "create_session", "arguments": {"language": language}}]}

@@ -318,17 +318,17 @@ def test_async_client(api):
 
 def test_thread_stream(api):
     async def walk():
-        async with get_client(url=api.url) as client:
-            async with client.threads.stream(assistant_id="agent") as thread:
-                await thread.run.start(input=apiserver.human("run: print(6 * 7)"))
+        async with (get_client(url=api.url) as client,
+                    client.threads.stream(assistant_id="agent") as thread):
+            await thread.run.start(input=apiserver.human("run: print(6 * 7)"))
 
-                seen = {"messages": [], "tool_calls": [], "values": []}
-                channels = list(seen)
-                async for channel, item in thread.interleave_projections(channels):
-                    seen[channel].append(item)
-                said = [str(await message.text) for message in seen["messages"]]
-                called = [(call.name, await call.output) for call in seen["tool_calls"]]
-                return said, called, seen["values"], await thread.output
+            seen = {"messages": [], "tool_calls": [], "values": []}
+            channels = list(seen)
+            async for channel, item in thread.interleave_projections(channels):
+                seen[channel].append(item)
+            said = [str(await message.text) for message in seen["messages"]]
+            called = [(call.name, await call.output) for call in seen["tool_calls"]]
+            return said, called, seen["values"], await thread.output
 
     said, called, values, output = asyncio.run(walk())
     messages = output["messages"]
@@ -341,16 +341,16 @@ def test_thread_stream(api):
 
 def test_thread_stream_answers_an_interrupt(api):
     async def walk():
-        async with get_client(url=api.url) as client:
-            async with client.threads.stream(assistant_id="agent") as thread:
-                await thread.run.start(
-                    input=apiserver.human("run: print(1)"),
-                    config={"configurable": {"approve_tools": ["create_session"]}})
-                async for _ in thread.values:
-                    pass  # it ends when a person is asked
-                asked = list(thread.interrupts)
-                await thread.run.respond({"decisions": [{"type": "reject"}]})
-                return asked, await thread.output
+        async with (get_client(url=api.url) as client,
+                    client.threads.stream(assistant_id="agent") as thread):
+            await thread.run.start(
+                input=apiserver.human("run: print(1)"),
+                config={"configurable": {"approve_tools": ["create_session"]}})
+            async for _ in thread.values:
+                pass  # it ends when a person is asked
+            asked = list(thread.interrupts)
+            await thread.run.respond({"decisions": [{"type": "reject"}]})
+            return asked, await thread.output
 
     asked, output = asyncio.run(walk())
     assert asked[0]["value"]["action_requests"][0]["name"] == "create_session"
