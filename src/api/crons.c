@@ -280,6 +280,15 @@ static void cron_reply(struct http_request *req, const char *id)
     api_reply_doc(req, 200, owned);
 }
 
+/* One that would never come is not made. */
+static int setting_check(struct http_request *req)
+{
+    return api_of(req)->settings->crons
+               ? 0
+               : api_unprocessable(req, "crons are off on this server; its setting CRONS turns "
+                                        "them on");
+}
+
 static int room_check(struct http_request *req)
 {
     const struct store_cron_filter all = {.enabled = -1};
@@ -314,7 +323,7 @@ static void cron_create(struct http_request *req, const char *thread_id)
         api_fail(req, &error);
         return;
     }
-    if (api_body(req, &body) < 0 || members_take(req, body, &c) < 0 ||
+    if (api_body(req, &body) < 0 || setting_check(req) < 0 || members_take(req, body, &c) < 0 ||
         payload_make(req, body, NULL, &c) < 0 || room_check(req) < 0)
         return;
     c.id = id;
@@ -345,7 +354,7 @@ static void on_update(struct http_request *req)
     struct error error;
     yyjson_val *body;
 
-    if (!id || api_body(req, &body) < 0)
+    if (!id || api_body(req, &body) < 0 || setting_check(req) < 0)
         return;
     if (store_cron_get(api_of(req)->store, http_principal(req), id, http_arena(req), &c, &error) <
             0 ||

@@ -205,7 +205,8 @@ def test_an_upload_that_is_cut_leaves_nothing(server):
     assert server.get(f"/threads/{thread}/files").json["uploads"] == []
 
 
-@pytest.mark.parametrize("thread", ["nobody", "..", "%2e%2e", "..%2f..", "a%2f..%2fb", "%00", "a.b"])
+@pytest.mark.parametrize(
+    "thread", ["nobody", "..", "%2e%2e", "..%2f..", "a%2f..%2fb", "%00", "a.b"])
 def test_threads_that_are_none(server, thread):
     """Weakness 29 of the reference: a thread's id is no path, and the thread has to be there."""
     before = on_disk(server.state_dir)
