@@ -46,7 +46,7 @@ struct follower {
     uint64_t seq;        /* the next one to look at */
     struct frame *frame; /* being sent */
     size_t sent;
-    bool stopped;
+    atomic_bool stopped; /* by the thread that stops the server, whatever log it follows then */
 };
 
 static void frame_unref(struct frame *f)
@@ -148,10 +148,8 @@ static struct frame *frame_new(const struct frame_log *log, const struct log_fra
 
 static void followers_wake(struct frame_log *log)
 {
-    for (struct follower *f = log->followers; f; f = f->next) {
-        if (f->stream)
-            http_stream_wake(f->stream);
-    }
+    for (struct follower *f = log->followers; f; f = f->next)
+        http_stream_wake(f->stream);
 }
 
 void frame_log_append(struct frame_log *log, const struct log_frame *e)
@@ -392,7 +390,7 @@ static ssize_t on_pull(void *user, char *ret, size_t len)
         pthread_mutex_lock(&f->log->lock);
         n = frames_take(f, ret, len);
         ended = f->log->closed;
-        stopped = f->stopped;
+        stopped = atomic_load(&f->stopped);
         pthread_mutex_unlock(&f->log->lock);
         if (n > 0)
             return (ssize_t)n;
@@ -415,18 +413,16 @@ static void on_stop(void *user)
 {
     struct follower *f = user;
 
-    pthread_mutex_lock(&f->log->lock);
-    f->stopped = true;
-    pthread_mutex_unlock(&f->log->lock);
-    if (f->stream)
-        http_stream_wake(f->stream);
+    atomic_store(&f->stopped, true);
+    http_stream_wake(f->stream);
 }
 
 static void on_done(void *user)
 {
     struct follower *f = user;
 
-    follower_unlink(f);
+    if (f->stream)
+        follower_unlink(f);
     if (f->options.on_done)
         f->options.on_done(f->options.user);
     http_stream_unref(f->stream);
@@ -451,6 +447,7 @@ int frame_log_follow(struct http_request *req, const struct follow_options *opti
         .keep_alive_ms = KEEP_ALIVE_MS,
     };
     struct frame_log *log = options->log;
+    int r;
 
     if (!f) {
         if (options->on_done)
@@ -461,9 +458,13 @@ int frame_log_follow(struct http_request *req, const struct follow_options *opti
     f->log = frame_log_ref(log);
     f->idle = frame_log_ref(log);
     snprintf(f->after, sizeof(f->after), "%s", options->after ? options->after : "");
+    /* Nothing is pulled before this thread, the connection's, has left its handler. */
+    r = http_stream_open(req, &stream, &f->stream, reterr);
+    if (r < 0)
+        return r;
     pthread_mutex_lock(&log->lock);
     f->seq = seq_after(log, f->after);
     follower_link(f);
     pthread_mutex_unlock(&log->lock);
-    return http_stream_open(req, &stream, &f->stream, reterr);
+    return 0;
 }

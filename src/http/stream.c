@@ -111,8 +111,9 @@ int stream_new(struct http_request *req, const struct http_stream_options *optio
     pthread_mutex_init(&s->writer, NULL);
     pthread_mutex_init(&s->lock, NULL);
     http_cond_init(&s->changed);
-    stream_link(s, req->server);
+    /* Whoever stops the server finds it in the list, and its user uses `ret` then. */
     *ret = s;
+    stream_link(s, req->server);
     return 0;
 }
 
@@ -372,12 +373,13 @@ int http_stream_open(struct http_request *req, const struct http_stream_options 
 {
     struct http_stream *s;
     int r = req->answered ? error_set(reterr, ERR_INTERNAL, "the request has its answer already")
-                          : stream_new(req, options, &s, reterr);
+                          : stream_new(req, options, ret, reterr);
 
     if (r < 0 && options->on_done)
         options->on_done(options->user);
     if (r < 0)
         return r;
+    s = *ret;
     if (s->events) {
         http_header_add(req, "Cache-Control", "no-store");
         http_header_add(req, "X-Accel-Buffering", "no");
@@ -386,7 +388,6 @@ int http_stream_open(struct http_request *req, const struct http_stream_options 
                                              .content_type = options->content_type,
                                              .size = -1,
                                              .stream = s});
-    *ret = s;
     return 0;
 }
 
