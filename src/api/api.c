@@ -112,11 +112,14 @@ int api_start(struct api *api, const char *url, struct error *reterr)
     return r < 0 ? r : crons_start(api, reterr);
 }
 
-void api_stop(struct api *api, unsigned grace_ms)
+bool api_stop(struct api *api, unsigned grace_ms)
 {
+    bool ended;
+
     crons_stop(api);
-    live_stop(api->live, grace_ms);
+    ended = live_stop(api->live, grace_ms);
     thread_logs_close(api->threads);
+    return ended;
 }
 
 void api_free(struct api *api)

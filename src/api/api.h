@@ -52,7 +52,7 @@ int api_start(struct api *api, const char *url, struct error *reterr) must_check
 /*
  * Takes no more runs, lets those that are active end for `grace_ms`, then interrupts them; their
  * state is saved and their streams have their last event when it returns. Then the HTTP server is
- * stopped, and the api freed.
+ * stopped, and the api freed. False when some do not end: then nothing may be freed.
  */
-void api_stop(struct api *api, unsigned grace_ms);
+bool api_stop(struct api *api, unsigned grace_ms) must_check;
 void api_free(struct api *api);

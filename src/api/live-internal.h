@@ -27,11 +27,14 @@ struct live_run {
     uint32_t modes;
     bool v2;
     bool mirror;                 /* of a run that is not ours, or was not */
+    bool past;                   /* it had ended before: streams of its thread do not show it */
     char mirrored[UUID_LEN + 1]; /* the checkpoint that its values are of */
-    int cancel_fd;
 
     /* Under the lock of `live`: */
+    bool creating; /* its row is not in the store yet */
     bool active, done;
+    bool telling;       /* somebody writes the frames of the mirror */
+    int cancel_fd;      /* while it is active, else -1 */
     int64_t since_ms;   /* when it became active, or done */
     const char *action; /* interrupt, rollback: asked for; timeout, stop, lost: ours; NULL */
     struct buf values;  /* once it is done */
@@ -49,6 +52,7 @@ struct live {
     struct live_run *buckets[LIVE_BUCKETS];
     struct live_counts counts;
     int64_t last_epoch_ms;
+    size_t looked; /* the bucket where the next look at mirrors begins */
     bool kicked, started, stopping;
     pthread_t dispatcher;
 };
@@ -66,15 +70,25 @@ void worker_run(struct claimed *c);
 /* With the lock held: the run is over; `values` is taken over. */
 void live_run_finish(struct live_run *r, struct buf *values);
 
-/* With the lock held: asks an active run to stop for that reason, once. */
+/* With the lock held: asks a run to stop for that reason, once; one that is about to become active
+ * stops then. */
 void live_run_stop(struct live_run *r, const char *action);
 
 /* What a run does, from the row; the doc outlives the spec. */
 int spec_parse(struct api *api, const struct store_run *row, yyjson_val *kwargs,
                struct arena *arena, struct agent_run_spec *ret, struct error *reterr) must_check;
 
-/* Makes and lists a mirror; referenced. */
-int live_run_mirror(struct live *l, const struct store_run *row, struct live_run **ret,
+/* Waits, not for ever, until this process tells of no other run of the thread: their events are in
+ * one log. */
+void live_thread_wait(struct live_run *r);
+
+bool live_is_stopping(struct live *l);
+
+bool run_row_has_ended(const struct store_run *row);
+
+/* Finds the run of a row, or makes and lists a mirror, which begins with its metadata if `tell`;
+ * referenced. */
+int live_run_mirror(struct live *l, const struct store_run *row, bool tell, struct live_run **ret,
                     struct error *reterr) must_check;
 /* Looks what has become of the runs that others do. */
 void mirrors_look(struct live *l);

@@ -88,9 +88,7 @@ static int run_new(struct live *l, const struct store_run *row, uint32_t modes,
     r->thread_id = arena_strdup(&r->arena, row->thread_id);
     r->owner = arena_strdup(&r->arena, row->owner);
     r->epoch_ms = epoch_next(l);
-    r->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (r->cancel_fd < 0)
-        return error_sys(reterr, errno, "cannot make an event descriptor");
+    r->cancel_fd = -1;
     if (!r->id || !r->thread_id || !r->owner)
         return error_no_memory(reterr);
     n = frame_log_new(&(struct frame_log_options){.max_bytes = LOG_BYTES, .epoch_ms = r->epoch_ms},
@@ -123,7 +121,7 @@ struct live_run *live_run_find(struct live *l, const char *id)
     return r;
 }
 
-/* The list's own reference is the caller's. */
+/* The list has a reference of its own. With the lock held. */
 static void run_link(struct live *l, struct live_run *r)
 {
     struct live_run **bucket = bucket_of(l, r->id);
@@ -133,6 +131,26 @@ static void run_link(struct live *l, struct live_run *r)
     l->counts.known++;
 }
 
+/* With the lock held. */
+static void run_unlink(struct live *l, struct live_run *r)
+{
+    struct live_run **at = bucket_of(l, r->id);
+
+    while (*at && *at != r)
+        at = &(*at)->next;
+    if (!*at)
+        return;
+    *at = r->next;
+    l->counts.known--;
+    live_run_unref(r);
+}
+
+/* Whether those who follow a whole thread are to see it. */
+static bool is_of_thread(const struct live_run *r, const char *thread_id)
+{
+    return !r->creating && !r->past && str_eq(r->thread_id, thread_id);
+}
+
 struct live_run *live_thread_next(struct live *l, const char *thread_id, int64_t after_epoch_ms)
 {
     struct live_run *best = NULL;
@@ -140,7 +158,7 @@ struct live_run *live_thread_next(struct live *l, const char *thread_id, int64_t
     pthread_mutex_lock(&l->lock);
     for (size_t i = 0; i < LIVE_BUCKETS; i++) {
         for (struct live_run *r = l->buckets[i]; r; r = r->next) {
-            if (r->epoch_ms > after_epoch_ms && str_eq(r->thread_id, thread_id) &&
+            if (r->epoch_ms > after_epoch_ms && is_of_thread(r, thread_id) &&
                 (!best || r->epoch_ms < best->epoch_ms))
                 best = r;
         }
@@ -158,7 +176,7 @@ int64_t live_thread_epoch(struct live *l, const char *thread_id)
     pthread_mutex_lock(&l->lock);
     for (size_t i = 0; i < LIVE_BUCKETS; i++) {
         for (struct live_run *r = l->buckets[i]; r; r = r->next) {
-            if (r->done && str_eq(r->thread_id, thread_id))
+            if (r->done && is_of_thread(r, thread_id))
                 epoch = MAX(epoch, r->epoch_ms);
         }
     }
@@ -256,6 +274,10 @@ void live_run_finish(struct live_run *r, struct buf *values)
 {
     r->done = true;
     r->active = false;
+    /* Runs are known for long after their end, and would be too many for their descriptors. */
+    if (r->cancel_fd >= 0)
+        close(r->cancel_fd);
+    r->cancel_fd = -1;
     r->since_ms = clock_ms();
     r->values = *values;
     buf_init(values, values->max);
@@ -265,22 +287,30 @@ void live_run_finish(struct live_run *r, struct buf *values)
     pthread_cond_broadcast(&r->live->changed);
 }
 
-void live_run_stop(struct live_run *r, const char *action)
+static void run_signal(struct live_run *r)
 {
     uint64_t one = 1;
 
+    /* Fails only when it is readable already. */
+    if (r->cancel_fd >= 0)
+        (void)!write(r->cancel_fd, &one, sizeof(one));
+}
+
+void live_run_stop(struct live_run *r, const char *action)
+{
     if (r->done || r->action)
         return;
     r->action = action;
-    /* Fails only when it is readable already. */
-    (void)!write(r->cancel_fd, &one, sizeof(one));
+    run_signal(r);
 }
 
-/* Of a run that never became active: as its worker would have done. */
+/* Of a run that never became active: as its worker would have done. With the lock held. */
 static void pending_end(struct live_run *r)
 {
     struct buf values;
 
+    if (r->done || r->active || r->telling)
+        return;
     buf_init(&values, 16);
     if (buf_append_str(&values, "{}") < 0)
         buf_clear(&values);
@@ -348,7 +378,22 @@ static void place_give(struct live *l)
 /* What is kept of a run whose creator's wishes are not known here. */
 enum { MODES_USUAL = MODE_VALUES | MODE_UPDATES | MODE_MESSAGES_TUPLE | MODE_CUSTOM };
 
-int live_run_mirror(struct live *l, const struct store_run *row, struct live_run **ret,
+static void metadata_put(struct live_run *r, int64_t attempt)
+{
+    char text[100];
+    int len = snprintf(text, sizeof(text), "{\"run_id\":\"%s\",\"attempt\":%lld}", r->id,
+                       (long long)attempt);
+
+    frame_log_append(r->log,
+                     &(struct log_frame){.event = "metadata", .data = text, .len = (size_t)len});
+}
+
+bool run_row_has_ended(const struct store_run *row)
+{
+    return !str_eq(row->status, "pending") && !str_eq(row->status, "running");
+}
+
+int live_run_mirror(struct live *l, const struct store_run *row, bool tell, struct live_run **ret,
                     struct error *reterr)
 {
     struct live_run *run = NULL, *known;
@@ -357,6 +402,9 @@ int live_run_mirror(struct live *l, const struct store_run *row, struct live_run
     if (r < 0)
         return r;
     run->mirror = true;
+    run->past = run_row_has_ended(row);
+    if (tell)
+        metadata_put(run, MAX(row->attempt, 1));
     pthread_mutex_lock(&l->lock);
     known = run_find(l, row->id);
     if (known)
@@ -370,17 +418,59 @@ int live_run_mirror(struct live *l, const struct store_run *row, struct live_run
     return 0;
 }
 
-/* The run of a row that was claimed: known from its creation, or of another server or a former
- * life. Referenced. */
+/*
+ * The run of a row that was claimed: known from its creation, or of another server or a former
+ * life. One that was told to have been taken over comes back as a new one. Referenced. Further
+ * attempts tell their beginning themselves.
+ */
 static int run_of_row(struct live *l, const struct store_run *row, struct live_run **ret,
                       struct error *reterr)
 {
-    struct live_run *known = live_run_find(l, row->id);
-    int r = known ? 0 : live_run_mirror(l, row, &known, reterr);
+    struct live_run *known;
 
-    if (r == 0)
-        *ret = known;
-    return r;
+    pthread_mutex_lock(&l->lock);
+    known = run_find(l, row->id);
+    if (known && (known->done || known->active))
+        run_unlink(l, known);
+    pthread_mutex_unlock(&l->lock);
+    return live_run_mirror(l, row, row->attempt <= 1, ret, reterr);
+}
+
+static int run_activate(struct live *l, struct live_run *r, struct error *reterr)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+    if (fd < 0)
+        return error_sys(reterr, errno, "cannot make an event descriptor");
+    pthread_mutex_lock(&l->lock);
+    r->cancel_fd = fd;
+    r->active = true;
+    r->since_ms = clock_ms();
+    l->counts.started++;
+    if (r->action)
+        run_signal(r); /* it was asked before there was something to signal */
+    else if (l->stopping)
+        live_run_stop(r, "stop");
+    pthread_mutex_unlock(&l->lock);
+    return 0;
+}
+
+/* What was claimed and cannot be run: the next look may find more threads and memory. */
+static void claim_undo(struct live *l, struct claimed *c)
+{
+    struct store_fence fence = {.run_id = c->row.id, .attempt = c->row.attempt};
+    struct error error;
+
+    if (c->run) {
+        pthread_mutex_lock(&l->lock);
+        c->run->active = false;
+        if (c->run->cancel_fd >= 0)
+            close(c->run->cancel_fd);
+        c->run->cancel_fd = -1;
+        pthread_mutex_unlock(&l->lock);
+    }
+    if (store_run_release(l->api->store, &fence, &error) < 0)
+        log_warn("run %s cannot be given back: %s", c->row.id, error.text);
 }
 
 /* Takes a place over. 1 when a run was started, 0 when there was none; the place is given back
@@ -394,20 +484,14 @@ static int claim_one(struct live *l, const char *id, struct error *reterr)
         arena_init(&c->arena, CLAIM_ARENA_MAX);
         r = store_run_claim(l->api->store, &l->worker, id, &c->arena, &c->row, reterr);
     }
-    if (r == 1)
-        r = run_of_row(l, &c->row, &c->run, reterr) < 0 ? -1 : 1;
     if (r == 1) {
-        pthread_mutex_lock(&l->lock);
-        c->run->active = true;
-        c->run->since_ms = clock_ms();
-        l->counts.started++;
-        pthread_mutex_unlock(&l->lock);
-        if (thread_start(c, reterr) == 0)
+        if (run_of_row(l, &c->row, &c->run, reterr) == 0 && run_activate(l, c->run, reterr) == 0 &&
+            thread_start(c, reterr) == 0)
             return 1;
+        claim_undo(l, c);
         r = -1;
     }
     if (c) {
-        /* What was claimed and cannot be run is somebody else's after the lease. */
         live_run_unref(c->run);
         arena_done(&c->arena);
         free(c);
@@ -436,6 +520,7 @@ static void leases_renew(struct live *l)
     auto_arena struct arena arena;
     struct store_run *rows;
     struct error error;
+    int64_t asked = clock_ms();
     size_t count;
 
     arena_init(&arena, CLAIM_ARENA_MAX);
@@ -452,7 +537,7 @@ static void leases_renew(struct live *l)
                 at++;
             if (r->active && at < count && rows[at].cancel)
                 live_run_stop(r, str_eq(rows[at].cancel, "rollback") ? "rollback" : "interrupt");
-            else if (r->active && at == count && clock_ms() - r->since_ms > RENEW_MS)
+            else if (r->active && at == count && r->since_ms < asked)
                 live_run_stop(r, "lost");
         }
     }
@@ -535,15 +620,6 @@ static void *dispatcher_main(void *arg)
 
 /* ---- creating and cancelling ---- */
 
-static void metadata_put(struct live_run *r)
-{
-    char text[80];
-    int len = snprintf(text, sizeof(text), "{\"run_id\":\"%s\",\"attempt\":1}", r->id);
-
-    frame_log_append(r->log,
-                     &(struct log_frame){.event = "metadata", .data = text, .len = (size_t)len});
-}
-
 /* The runs that have to make way: those of other servers see it when they renew their lease. */
 static void make_way(struct live *l, const struct store_run *active, size_t count)
 {
@@ -551,26 +627,12 @@ static void make_way(struct live *l, const struct store_run *active, size_t coun
     for (size_t i = 0; i < count; i++) {
         struct live_run *r = run_find(l, active[i].id);
 
-        if (!r)
-            continue;
-        if (r->active)
+        if (r)
             live_run_stop(r, active[i].cancel && str_eq(active[i].cancel, "rollback")
                                  ? "rollback"
                                  : "interrupt");
-        else if (!r->done)
-            pending_end(r);
     }
     pthread_mutex_unlock(&l->lock);
-}
-
-static bool is_stopping(struct live *l)
-{
-    bool stopping;
-
-    pthread_mutex_lock(&l->lock);
-    stopping = l->stopping;
-    pthread_mutex_unlock(&l->lock);
-    return stopping;
 }
 
 int live_run_create(struct live *l, const struct live_create *create, struct arena *arena,
@@ -582,23 +644,25 @@ int live_run_create(struct live *l, const struct live_create *create, struct are
     size_t count = 0;
     int r;
 
-    if (is_stopping(l))
+    if (live_is_stopping(l))
         return error_set(reterr, ERR_UNAVAILABLE, "the server is stopping");
     /* Known before anybody can claim it, so that no frame is missed. */
     r = run_new(l, &create->new.run, create->modes, &run, reterr);
     if (r < 0)
         return r;
     run->v2 = create->v2;
-    metadata_put(run);
+    run->creating = true;
+    metadata_put(run, 1);
     pthread_mutex_lock(&l->lock);
     run_link(l, run);
     pthread_mutex_unlock(&l->lock);
     r = store_run_create(l->api->store, &create->new, arena, ret_row, &active, &count, reterr);
+    pthread_mutex_lock(&l->lock);
+    run->creating = false;
+    if (r < 0)
+        run_unlink(l, run);
+    pthread_mutex_unlock(&l->lock);
     if (r < 0) {
-        pthread_mutex_lock(&l->lock);
-        pending_end(run);
-        run->since_ms = INT64_MIN / 2; /* the next sweep takes it */
-        pthread_mutex_unlock(&l->lock);
         live_run_unref(run);
         return r;
     }
@@ -639,14 +703,41 @@ int live_cancel(struct live *l, const char *owner, const char *thread_id, const 
     if (r < 0 || !run)
         return r;
     pthread_mutex_lock(&l->lock);
-    if (run->active)
+    if (str_eq(row.status, "running"))
         live_run_stop(run, str_eq(action, "rollback") ? "rollback" : "interrupt");
-    else if (!run->done && !str_eq(row.status, "running"))
+    else if (str_eq(row.status, "interrupted"))
         pending_end(run);
     if (wait_ms)
         wait_until(l, is_done, run, wait_ms);
     pthread_mutex_unlock(&l->lock);
     return 0;
+}
+
+struct thread_rest {
+    struct live *live;
+    const struct live_run *but;
+};
+
+static bool is_thread_quiet(void *user)
+{
+    const struct thread_rest *rest = user;
+    bool quiet = true;
+
+    for (size_t i = 0; i < LIVE_BUCKETS; i++) {
+        for (const struct live_run *r = rest->live->buckets[i]; r; r = r->next)
+            quiet &= r == rest->but || !r->active || !str_eq(r->thread_id, rest->but->thread_id);
+    }
+    return quiet;
+}
+
+void live_thread_wait(struct live_run *r)
+{
+    enum { FORMER_MS = 5000 };
+    struct thread_rest rest = {r->live, r};
+
+    pthread_mutex_lock(&r->live->lock);
+    (void)!wait_until(r->live, is_thread_quiet, &rest, FORMER_MS);
+    pthread_mutex_unlock(&r->live->lock);
 }
 
 void live_cancel_thread(struct live *l, const char *owner, const char *thread_id)
@@ -760,10 +851,20 @@ static bool is_idle(void *live)
     return ((struct live *)live)->counts.active == 0;
 }
 
-void live_stop(struct live *l, unsigned grace_ms)
+bool live_is_stopping(struct live *l)
+{
+    bool stopping;
+
+    pthread_mutex_lock(&l->lock);
+    stopping = l->stopping;
+    pthread_mutex_unlock(&l->lock);
+    return stopping;
+}
+
+bool live_stop(struct live *l, unsigned grace_ms)
 {
     enum { STOP_MS = 10000 };
-    bool started;
+    bool started, ended;
 
     pthread_mutex_lock(&l->lock);
     started = l->started;
@@ -777,11 +878,13 @@ void live_stop(struct live *l, unsigned grace_ms)
                 live_run_stop(r, "stop");
         }
     }
-    if (!wait_until(l, is_idle, l, STOP_MS))
+    ended = wait_until(l, is_idle, l, STOP_MS);
+    if (!ended)
         log_warn("%zu runs do not end; they are taken up by the next start", l->counts.active);
     pthread_mutex_unlock(&l->lock);
     if (started)
         pthread_join(l->dispatcher, NULL);
+    return ended;
 }
 
 void live_free(struct live *l)

@@ -17,7 +17,7 @@ struct live_run;
 int live_new(struct api *api, struct live **ret, struct error *reterr) must_check;
 int live_start(struct live *l, struct error *reterr) must_check;
 /* As api_stop(). */
-void live_stop(struct live *l, unsigned grace_ms);
+bool live_stop(struct live *l, unsigned grace_ms) must_check;
 void live_free(struct live *l);
 
 /* Modes of streams, as bits: tags of a run's log. */

@@ -36,13 +36,28 @@ static void values_load(struct live_run *r, const struct store_run *row, struct 
     transcript_done(&state.messages);
 }
 
-static bool row_has_ended(const struct store_run *row)
+/* Whether the run's frames are the caller's to write now: not those of one that is run here, and
+ * not while somebody else does. */
+static bool telling_begin(struct live_run *r)
 {
-    return !str_eq(row->status, "pending") && !str_eq(row->status, "running");
+    bool mine;
+
+    pthread_mutex_lock(&r->live->lock);
+    mine = !r->done && !r->active && !r->creating && !r->telling;
+    r->telling |= mine;
+    pthread_mutex_unlock(&r->live->lock);
+    return mine;
 }
 
-/* What has changed since the last look; true when the run has ended. */
-static bool mirror_update(struct live_run *r, const struct store_run *row)
+static void telling_end(struct live_run *r)
+{
+    pthread_mutex_lock(&r->live->lock);
+    r->telling = false;
+    pthread_mutex_unlock(&r->live->lock);
+}
+
+/* What has changed since the last look. */
+static void mirror_tell(struct live_run *r, const struct store_run *row)
 {
     char text[80];
     struct buf values;
@@ -54,8 +69,8 @@ static bool mirror_update(struct live_run *r, const struct store_run *row)
         put(r, "values", buf_str(&values), MODE_VALUES);
         buf_done(&values);
     }
-    if (!row_has_ended(row))
-        return false;
+    if (!run_row_has_ended(row))
+        return;
     buf_init(&values, API_ANSWER_MAX);
     if (row->error) {
         put(r, "error", row->error, 0);
@@ -71,7 +86,15 @@ static bool mirror_update(struct live_run *r, const struct store_run *row)
         live_run_finish(r, &values);
     pthread_mutex_unlock(&r->live->lock);
     buf_done(&values);
-    return true;
+}
+
+/* The row was read before: what ended since then was told by its worker. */
+static void mirror_update(struct live_run *r, const struct store_run *row)
+{
+    if (!telling_begin(r))
+        return;
+    mirror_tell(r, row);
+    telling_end(r);
 }
 
 /* Waiting in the queue, or about to be run here: its frames come from its worker. */
@@ -98,17 +121,20 @@ static void mirror_look(struct live_run *r)
     mirror_update(r, &row);
 }
 
+/* Some at a time, and each in its turn: many may wait in the queue for long. */
 void mirrors_look(struct live *l)
 {
     struct live_run *todo[64];
     size_t count = 0;
 
     pthread_mutex_lock(&l->lock);
-    for (size_t i = 0; i < LIVE_BUCKETS; i++) {
-        for (struct live_run *r = l->buckets[i]; r && count < ARRAY_LEN(todo); r = r->next) {
-            if (!r->done && !r->active)
+    for (size_t i = 0; i < LIVE_BUCKETS && count < ARRAY_LEN(todo); i++) {
+        for (struct live_run *r = l->buckets[l->looked]; r && count < ARRAY_LEN(todo);
+             r = r->next) {
+            if (!r->done && !r->active && !r->creating)
                 todo[count++] = live_run_ref(r);
         }
+        l->looked = (l->looked + 1) % LIVE_BUCKETS;
     }
     pthread_mutex_unlock(&l->lock);
     while (count > 0) {
@@ -121,16 +147,12 @@ int live_run_attach(struct live *l, const struct store_run *row, struct live_run
                     struct error *reterr)
 {
     struct live_run *run = live_run_find(l, row->id);
-    char text[80];
     int r;
 
     if (!run) {
-        r = live_run_mirror(l, row, &run, reterr);
+        r = live_run_mirror(l, row, true, &run, reterr);
         if (r < 0)
             return r;
-        snprintf(text, sizeof(text), "{\"run_id\":\"%s\",\"attempt\":%lld}", row->id,
-                 (long long)MAX(row->attempt, 1));
-        put(run, "metadata", text, 0);
         mirror_update(run, row);
     }
     *ret = run;

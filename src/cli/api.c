@@ -156,7 +156,11 @@ static int serve(struct server *s, const struct verb_args *args, struct error *r
         while (poll(&stop, 1, -1) < 0 && errno == EINTR)
             ;
     }
-    api_stop(s->api, RUNS_GRACE_MS);
+    if (!api_stop(s->api, RUNS_GRACE_MS)) {
+        /* Their threads still use everything; the next start takes them up. */
+        log_error("runs do not end; giving up");
+        _exit(EXIT_HOST);
+    }
     if (http_server_stop(s->http, HTTP_GRACE_MS, r < 0 ? NULL : reterr) < 0)
         _exit(r < 0 ? EXIT_HOST : verb_fail(reterr));
     stop_signals_leave(&s->signals);
