@@ -3,6 +3,8 @@
 #define ERROR_IMPLEMENTATION
 #include "base/error.h"
 
+#include "base/str.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,28 +37,12 @@ const struct error_entry *error_entry(enum error_code code)
     return &error_table[code];
 }
 
-/* Length of the well-formed UTF-8 character at `s`; 0 when there is none. */
-static size_t character_length(const unsigned char *s)
-{
-    size_t len = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
-    unsigned char low = *s == 0xe0 ? 0xa0 : *s == 0xf0 ? 0x90 : 0x80;
-    unsigned char high = *s == 0xed ? 0x9f : *s == 0xf4 ? 0x8f : 0xbf;
-
-    for (size_t i = 1; i < len; i++) {
-        if (s[i] < low || s[i] > high)
-            return 0;
-        low = 0x80;
-        high = 0xbf;
-    }
-    return len;
-}
-
 /* Texts quote what came from outside, and are cut: every door may take them as one line of UTF-8.
  */
 static void text_clean(char *text)
 {
     for (unsigned char *s = (unsigned char *)text; *s;) {
-        size_t len = character_length(s);
+        size_t len = str_character(s);
 
         if (len == 0 || *s < 0x20 || *s == 0x7f)
             *s = '?';

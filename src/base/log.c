@@ -33,16 +33,34 @@ int log_level_parse(const char *word, enum log_level *ret)
     return -1;
 }
 
-/* Copies printable characters; control characters, and in JSON quotes, become \u00XX. */
+/* What would end a line, change its direction, or is no text: controls, those of Unicode included,
+ * and bytes that are no UTF-8. */
+static bool is_shown(const unsigned char *p, size_t len)
+{
+    if (len < 2)
+        return len == 1 && *p >= 0x20 && *p != 0x7f;
+    if (len == 2)
+        return p[0] != 0xc2 || p[1] >= 0xa0;
+    if (len == 3 && p[0] == 0xe2)
+        return !(p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) &&
+               !(p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);
+    return true;
+}
+
+/* Copies what may be shown; the bytes of the rest, and in JSON quotes, become \u00XX. */
 static size_t escape(char *out, size_t room, const char *text, bool json)
 {
-    size_t len = 0;
+    size_t len = 0, n;
 
-    for (const unsigned char *p = (const unsigned char *)text; *p && len + 8 < room; p++) {
-        if (*p < 0x20 || *p == 0x7f || (json && (*p == '"' || *p == '\\')))
+    for (const unsigned char *p = (const unsigned char *)text; *p && len + 8 < room; p += n) {
+        n = str_character(p);
+        if (!is_shown(p, n) || (json && (*p == '"' || *p == '\\'))) {
             len += (size_t)snprintf(out + len, room - len, "\\u%04x", *p);
-        else
-            out[len++] = (char)*p;
+            n = 1;
+            continue;
+        }
+        memcpy(out + len, p, n);
+        len += n;
     }
     out[len] = 0;
     return len;

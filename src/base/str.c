@@ -99,3 +99,18 @@ bool str_check_chars(const char *s, const char *set, size_t max)
 
     return len >= 1 && len <= max && strspn(s, set) == len;
 }
+
+size_t str_character(const unsigned char *s)
+{
+    size_t len = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
+    unsigned char low = *s == 0xe0 ? 0xa0 : *s == 0xf0 ? 0x90 : 0x80;
+    unsigned char high = *s == 0xed ? 0x9f : *s == 0xf4 ? 0x8f : 0xbf;
+
+    for (size_t i = 1; i < len; i++) {
+        if (s[i] < low || s[i] > high)
+            return 0;
+        low = 0x80;
+        high = 0xbf;
+    }
+    return len;
+}

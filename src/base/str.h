@@ -35,3 +35,6 @@ int str_copy(char *ret, size_t size, const char *s) must_check;
 
 /* Whether every character is of the set and the length is in [1, max]. */
 bool str_check_chars(const char *s, const char *set, size_t max);
+
+/* Length of the well-formed UTF-8 character at `s`, which ends with NUL; 0 when there is none. */
+size_t str_character(const unsigned char *s);
