@@ -80,7 +80,7 @@ static int choice_make(const struct settings *s, yyjson_val *configurable,
         return error_set(reterr, ERR_INVALID, "no model of the provider '%s' is chosen",
                          ret->provider->name);
     ret->base_url = text_of(configurable, "chat_model_base_url");
-    if (!ret->base_url && owners && owner->provider)
+    if (!ret->base_url && owners)
         ret->base_url = owner->base_url;
     ret->from_client = ret->base_url;
     if (!ret->base_url && servers && s->chat_model_base_url[0])
