@@ -124,7 +124,7 @@ static int http_open(struct server *s, const struct verb_args *args, struct erro
         return error_wrap(reterr, "ALLOWED_HOSTS");
     if ((r = list_split(&s->settings, s->settings.cors_origins, s->origins, reterr)) < 0)
         return error_wrap(reterr, "CORS_ORIGINS");
-    return http_server_start(
+    r = http_server_start(
         &(struct http_options){.size = sizeof(struct http_options),
                                .listen = verb_option(args, "listen", s->settings.listen),
                                .allow_remote = api_has_keys(s->api),
@@ -136,6 +136,9 @@ static int http_open(struct server *s, const struct verb_args *args, struct erro
                                .loopback_origins = true,
                                .cors_expose = API_CORS_EXPOSE},
         &s->http, reterr);
+    if (r == -ERR_DENIED && !api_has_keys(s->api))
+        error_wrap(reterr, "without API_KEY or API_KEYS_FILE everybody may ask");
+    return r;
 }
 
 static int serve(struct server *s, const struct verb_args *args, struct error *reterr)
