@@ -105,6 +105,7 @@ struct agent_event {
     const struct llm_usage *usage; /* of the last CHUNK and MODEL_END */
     const char *finish_reason;
     const char *tool_call_id, *tool_name;
+    const char *input; /* of TOOL_END and TOOL_ERROR: the arguments, JSON */
 };
 
 typedef void agent_event_fn(void *user, const struct agent_event *e);

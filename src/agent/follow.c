@@ -124,13 +124,19 @@ static void news_take(struct tool_item *item, struct news *ret)
 
 /* ---- begin and end ---- */
 
+static int args_write(const struct tool_item *item, struct buf *ret, struct error *reterr)
+{
+    buf_init(ret, AGENT_JSON_MAX);
+    if (item->args)
+        return json_write(item->args, ret, reterr);
+    return buf_append_str(ret, "{}") < 0 ? error_no_memory(reterr) : 0;
+}
+
 static int start_tell(struct walk *w, struct tool_item *item, struct error *reterr)
 {
     auto_buf struct buf args;
-    int r;
+    int r = args_write(item, &args, reterr);
 
-    buf_init(&args, AGENT_JSON_MAX);
-    r = item->args ? json_write(item->args, &args, reterr) : buf_append_str(&args, "{}");
     if (r < 0)
         return r;
     item_emit(w, item, AGENT_TOOL_START, args.data, args.len);
@@ -193,9 +199,10 @@ static int result_make(struct walk *w, struct tool_item *item, struct error *ret
 static int end_tell(struct walk *w, struct tool_item *item, struct error *reterr)
 {
     auto_message struct message *told = NULL;
-    int r;
+    auto_buf struct buf args;
+    int r = args_write(item, &args, reterr);
 
-    if ((r = exports_keep(w, item, reterr)) < 0)
+    if (r < 0 || (r = exports_keep(w, item, reterr)) < 0)
         return r;
     if (!item->message && (r = result_make(w, item, reterr)) < 0)
         return r;
@@ -206,7 +213,12 @@ static int end_tell(struct walk *w, struct tool_item *item, struct error *reterr
              0)
         return r;
     item->told_end = true;
-    item_emit(w, item, item->is_error ? AGENT_TOOL_ERROR : AGENT_TOOL_END, told->json, told->len);
+    walk_emit(w, &(struct agent_event){.type = item->is_error ? AGENT_TOOL_ERROR : AGENT_TOOL_END,
+                                       .json = told->json,
+                                       .len = told->len,
+                                       .tool_call_id = item->id,
+                                       .tool_name = item->name,
+                                       .input = buf_str(&args)});
     walk_emit(w, &(struct agent_event){.type = AGENT_MESSAGE,
                                        .json = told->json,
                                        .len = told->len,

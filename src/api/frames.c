@@ -367,7 +367,7 @@ static void on_chunk(struct frames *f, const struct agent_event *e)
     bool first = !str_eq(e->message_id, f->message_id);
 
     frames_collect(f, e);
-    tuple_put(f, e);
+    /* First: AG-UI's bridge goes by tuples until it has seen one of these, and counts both. */
     chain_put(f, e,
               &(struct chain_event){.event = "on_chat_model_stream",
                                     .name = f->model,
@@ -375,6 +375,7 @@ static void on_chunk(struct frames *f, const struct agent_event *e)
                                     .data = e->json,
                                     .len = e->len,
                                     .key = "chunk"});
+    tuple_put(f, e);
     if (!(f->options.modes & MODE_MESSAGES))
         return;
     if (first)
@@ -435,7 +436,9 @@ static void on_tool(struct frames *f, const struct agent_event *e)
                                         .id = e->tool_call_id,
                                         .data = e->json,
                                         .len = e->len,
-                                        .key = w->chain_key});
+                                        .key = w->chain_key,
+                                        .second = e->input,
+                                        .second_key = "input"});
     if (!(f->options.modes & MODE_TOOLS))
         return;
     buf_clear(&f->data);
