@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Clients in environments of their own, which are made when the first test asks for them.
+
+    foreign.node("web", "clients/web/sdk.mjs", {"url": ...})   # what the script prints, as JSON
+
+A script lies below tests/integration; it gets its options as JSON in its first argument.
+"""
+
+import contextlib
+import functools
+import json
+import os
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NODE = ROOT / "build/clients/node_modules/.bin/node"
+QUIET = {"LANGSMITH_TRACING": "false", "LANGGRAPH_CLI_NO_ANALYTICS": "1", "NO_COLOR": "1",
+         "COPILOTKIT_TELEMETRY_DISABLED": "true", "DO_NOT_TRACK": "1"}
+
+
+@functools.cache
+def environment(name):
+    """Make an environment of tools/setup if need be; return its directory."""
+    done = subprocess.run([ROOT / "tools/setup", name], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, f"tools/setup {name}: {done.stderr[-3000:]}"
+    return ROOT / "build" / name
+
+
+@contextlib.contextmanager
+def home(name, script=None):
+    """A directory in which the packages of an environment are found, and the script's copy."""
+    with tempfile.TemporaryDirectory(prefix="foreign-") as directory:
+        directory = Path(directory)
+        (directory / "node_modules").symlink_to(environment(name) / "node_modules")
+        if script:
+            source = ROOT / "tests/integration" / script
+            for file in source.parent.glob("*.mjs"):
+                (directory / file.name).write_bytes(file.read_bytes())
+            yield directory, directory / source.name
+        else:
+            yield directory, None
+
+
+def node(name, script, options, timeout=120, on_line=None):
+    """Run a script to its end; return the object that it printed as its last line.
+
+    A line "@WORD" that it prints before is a call of on_line(WORD).
+    """
+    lines = []
+    with home(name, script) as (directory, path):
+        process = subprocess.Popen(
+            [NODE, path, json.dumps(options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, cwd=directory, env=os.environ | QUIET | {"HOME": str(directory)})
+        late = threading.Timer(timeout, process.kill)
+        late.start()
+        errors = []
+        reader = threading.Thread(target=lambda: errors.append(process.stderr.read()))
+        reader.start()
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith("@") and on_line:
+                on_line(line[1:].strip())
+        status = process.wait()
+        late.cancel()
+        reader.join()
+    assert status == 0, f"{script}: {status} {errors[0][-4000:]} {lines[-3:]}"
+    return json.loads(lines[-1])
