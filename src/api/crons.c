@@ -280,13 +280,16 @@ static void cron_reply(struct http_request *req, const char *id)
     api_reply_doc(req, 200, owned);
 }
 
-/* One that would never come is not made. */
+/* What is there can be looked at and removed in any case; nothing is planned that would not come.
+ */
 static int setting_check(struct http_request *req)
 {
-    return api_of(req)->settings->crons
-               ? 0
-               : api_unprocessable(req, "crons are off on this server; its setting CRONS turns "
-                                        "them on");
+    struct error error;
+
+    if (api_of(req)->settings->crons)
+        return 0;
+    error_set(&error, ERR_DENIED, "crons are off on this server; its setting is CRONS");
+    return api_fail(req, &error);
 }
 
 static int room_check(struct http_request *req)
@@ -316,14 +319,7 @@ static void cron_create(struct http_request *req, const char *thread_id)
     struct error error;
     yyjson_val *body;
 
-    /* What is there can be looked at and removed in any case; nothing new is planned that nobody
-     * would start. */
-    if (!api_of(req)->settings->crons) {
-        error_set(&error, ERR_DENIED, "crons are off on this server; its setting is CRONS");
-        api_fail(req, &error);
-        return;
-    }
-    if (api_body(req, &body) < 0 || setting_check(req) < 0 || members_take(req, body, &c) < 0 ||
+    if (setting_check(req) < 0 || api_body(req, &body) < 0 || members_take(req, body, &c) < 0 ||
         payload_make(req, body, NULL, &c) < 0 || room_check(req) < 0)
         return;
     c.id = id;
@@ -354,7 +350,7 @@ static void on_update(struct http_request *req)
     struct error error;
     yyjson_val *body;
 
-    if (!id || api_body(req, &body) < 0 || setting_check(req) < 0)
+    if (!id || setting_check(req) < 0 || api_body(req, &body) < 0)
         return;
     if (store_cron_get(api_of(req)->store, http_principal(req), id, http_arena(req), &c, &error) <
             0 ||

@@ -211,5 +211,5 @@ def test_without_the_setting(tmp_path):
     with ApiServer(tmp_path) as server:
         assert server.post("/runs/crons/search").json == []
         assert server.post("/runs/crons/count").json == 0
-        assert server.post("/runs/crons", body()).status == 422
+        assert server.post("/runs/crons", body()).status == 403
         assert server.get("/info").json["flags"]["crons"] is False
