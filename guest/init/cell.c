@@ -221,20 +221,23 @@ static int done_frame(struct run *run, const struct kframe *frame, struct error 
 
 static int answer(struct run *run, const void *data, size_t len, struct error *reterr)
 {
-    run->cell->asks = false;
     if (kernel_send(FRAME_K_INPUT, run->stream, data, len) < 0)
         return error_no_memory(reterr);
     return 0;
 }
 
-/* A question that nobody can answer is answered at once, instead of hanging until the time-out. */
+/*
+ * The time of a cell stands still while somebody is asked: people are slow, and it does nothing.
+ * A question that nobody can answer is answered at once, and so is that of a cell being stopped.
+ */
 static int input_frame(struct run *run, const struct kframe *frame, struct error *reterr)
 {
+    if (!run->answers || run->stop != RUN_GOES_ON)
+        return answer(run, "", 1, reterr);
     if (run->cell->asks)
         return error_set(reterr, ERR_PROTOCOL, "the kernel asked for input twice");
     run->cell->asks = true;
-    if (!run->answers)
-        return answer(run, "", 1, reterr);
+    run_clock_hold(run);
     return frame_out(run, frame, FRAME_INPUT_REQUEST, reterr);
 }
 
@@ -282,12 +285,19 @@ void cell_lost(struct run *run, int wait_status, const struct error *fault)
 
 /* ---- what the client wants of it ---- */
 
+/* Its time goes on from here, and who reads the log is told, now or later. */
 void cell_input(struct run *run, const char *data, size_t len)
 {
     struct error err = {};
 
-    if (run->cell->asks && len > 0 && answer(run, data, len, &err) < 0)
+    if (!run->cell->asks || len == 0)
+        return;
+    run->cell->asks = false;
+    run_clock_go(run);
+    if (log_event(&run->log, FRAME_INPUT_TAKEN, NULL, 0) < 0 || answer(run, data, len, &err) < 0) {
+        error_no_memory(&err);
         kernel_fault(&err);
+    }
 }
 
 /* Begins the ladder, once; a second wish to stop changes neither its reason nor its times. */

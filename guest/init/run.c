@@ -144,6 +144,18 @@ void run_begin(struct run *run)
     run->deadline = run->timeout_ms ? clock_deadline(run->timeout_ms) : CLOCK_FOREVER;
 }
 
+void run_clock_hold(struct run *run)
+{
+    run->rest_ms = run->deadline == CLOCK_FOREVER ? CLOCK_FOREVER : run->deadline - clock_ms();
+    run->deadline = CLOCK_FOREVER;
+}
+
+void run_clock_go(struct run *run)
+{
+    if (run->stop == RUN_GOES_ON && run->rest_ms != CLOCK_FOREVER)
+        run->deadline = clock_deadline(MAX(run->rest_ms, 0));
+}
+
 /* ---- what it says ---- */
 
 void run_output(struct run *run, int fd, const char *data, size_t len)

@@ -48,8 +48,9 @@ struct run {
     int64_t begin_us;      /* 0: not begun */
     int64_t timeout_ms;
     int64_t deadline;
-    bool answers; /* a client answers input requests, or feeds stdin */
-    bool noted;   /* that a display was left out */
+    int64_t rest_ms; /* of its time, while the clock is held; CLOCK_FOREVER: no time-out */
+    bool answers;    /* a client answers input requests, or feeds stdin */
+    bool noted;      /* that a display was left out */
     uint64_t bytes[2];
     struct ladder ladder;
     struct spawn *spawn;
@@ -88,6 +89,10 @@ void run_free(struct run *run);
 
 /* From here on its time counts. */
 void run_begin(struct run *run);
+
+/* Its time stands still, and goes on; not that of a run that is being stopped. */
+void run_clock_hold(struct run *run);
+void run_clock_go(struct run *run);
 
 /* Output of stream 1 or 2, as it was read. */
 void run_output(struct run *run, int fd, const char *data, size_t len);

@@ -296,6 +296,8 @@ static void session_collect(struct session_manager *m, struct session *s)
     else if ((now - s->created_ms > settings->max_lifetime_s * 1000 && session_expire(s)) ||
              session_retire_idle(s, "expired", now - settings->idle_ttl_s * 1000 - 1))
         session_bury(m, s, "expired");
+    else
+        session_question_expire(s, now - settings->idle_ttl_s * 1000);
 }
 
 static void tombstones_limit(struct session_manager *m, struct session **list, size_t count)

@@ -432,26 +432,43 @@ struct frame_route {
 };
 
 /* Written anew, because what a kernel wrote may be anything. */
-static void on_input_request(struct run *r, const struct frame *f)
+static int question_format(const struct frame *f, struct buf *ret)
 {
     auto_json_mut yyjson_mut_doc *out = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = yyjson_mut_obj(out);
     auto_json yyjson_doc *doc = NULL;
-    auto_buf struct buf prompt, text;
+    auto_buf struct buf prompt;
     const char *wanted;
 
     buf_init(&prompt, FRAME_PAYLOAD_MAX);
-    buf_init(&text, FRAME_PAYLOAD_MAX);
     if (json_parse(f->payload, f->len, &doc, NULL) < 0)
-        return;
+        return -1;
     wanted = json_get_str(yyjson_doc_get_root(doc), "prompt", "");
     text_cut(wanted, strlen(wanted), PROMPT_CHARS, &prompt);
     yyjson_mut_doc_set_root(out, root);
     yyjson_mut_obj_add_strcpy(out, root, "prompt", buf_str(&prompt));
     yyjson_mut_obj_add_bool(out, root, "password",
                             json_get_bool(yyjson_doc_get_root(doc), "password", false));
-    if (json_mut_write(out, &text, NULL) == 0)
+    return json_mut_write(out, ret, NULL);
+}
+
+/* The question is open before anybody can read it. One that nobody will is not left open. */
+static void on_input_request(struct run *r, const struct frame *f)
+{
+    auto_buf struct buf text;
+    struct error error;
+
+    buf_init(&text, FRAME_PAYLOAD_MAX);
+    session_question_open(r->session, r);
+    if (question_format(f, &text) == 0)
         run_log_append(&r->log, RUN_EVENT_INPUT, text.data, text.len);
+    else if (run_input(r, NULL, 0, &error) < 0)
+        log_debug("session %s: a question cannot be refused: %s", r->session->id, error.text);
+}
+
+static void on_input_taken(struct run *r, const struct frame *f)
+{
+    session_question_close(r->session, r);
 }
 
 static void on_dropped(struct run *r, const struct frame *f)
@@ -476,7 +493,7 @@ static void on_dropped(struct run *r, const struct frame *f)
 static const struct frame_route frame_routes[] = {
     {FRAME_DISPLAY, on_display}, {FRAME_RESULT, on_result},
     {FRAME_ERROR, on_error},     {FRAME_INPUT_REQUEST, on_input_request},
-    {FRAME_DROPPED, on_dropped},
+    {FRAME_DROPPED, on_dropped}, {FRAME_INPUT_TAKEN, on_input_taken},
 };
 
 static bool run_on_frame(struct control_sink *sink, const struct frame *f)
@@ -634,6 +651,8 @@ int run_input(struct run *r, const char *line, size_t len, struct error *reterr)
     pthread_mutex_unlock(&r->session->lock);
     if (!running)
         return error_set(reterr, ERR_INVALID, "the run waits for no input");
+    /* Before init says so: an init that is stuck must not be waited for. */
+    session_question_close(r->session, r);
     return control_send(r->session->sandbox->control, FRAME_INPUT, r->sink.stream, b.data, b.len,
                         reterr);
 }

@@ -24,6 +24,8 @@ struct run {
     uint64_t pids_before;
     int64_t started_ms;
     int64_t backstop; /* clock_ms at which the sandbox is given up */
+    int64_t asked_ms; /* since when it waits for a line, 0: it does not; under the session's lock */
+    int64_t rest_ms;  /* of the backstop, meanwhile */
     struct run *next_queued;
 
     struct run_log log;
@@ -129,11 +131,25 @@ void session_run_over(struct session *s, struct run *r, bool sandbox_gone, const
 /* Takes the session out of use, once. Waiting runs end as died. */
 void session_retire(struct session *s, const char *cause);
 
-/* The same, but only when nothing runs and no call came after `since_ms`; whether it was done. */
+/*
+ * The same, but only when nothing runs, or what runs waits for a line, and no call came after
+ * `since_ms`; whether it was done.
+ */
 bool session_retire_idle(struct session *s, const char *cause, int64_t since_ms);
 
 /* Its life time is over: retired now, or after the call that is going on. Whether it is now. */
 bool session_expire(struct session *s);
+
+/*
+ * A run waits for a line from here on, or no longer. Meanwhile its time stands still, here as in
+ * init, and the session counts as idle.
+ */
+void session_question_open(struct session *s, struct run *r);
+void session_question_close(struct session *s, struct run *r);
+
+/* Answers with nothing what was asked before `since_ms`, or by a run of a former process that
+ * nobody has taken over while others wait for its end. */
+void session_question_expire(struct session *s, int64_t since_ms);
 
 /* manager.c */
 struct session *session_find(struct session_manager *m, const char *id, const char *owner,

@@ -7,6 +7,7 @@
 #include "session/session.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "session/session-internal.h"
 
@@ -120,6 +121,12 @@ bool session_is_busy(const struct session *s)
     return __atomic_load_n(&s->current, __ATOMIC_RELAXED) ||
            __atomic_load_n(&s->calls, __ATOMIC_RELAXED) ||
            session_get_status(s) == SESSION_STARTING;
+}
+
+/* A cell that waits for a line keeps others out, but does nothing. Under the lock. */
+static bool session_is_at_work(const struct session *s)
+{
+    return session_is_busy(s) && (s->calls || !s->current || !s->current->asked_ms);
 }
 
 /* The setters below are called under the lock. */
@@ -266,7 +273,7 @@ void session_fill_info(struct session *s, struct session_info *ret)
         .status = session_get_status(s),
         .busy = s->current || s->calls,
         .created_wall_ms = s->created_wall_ms,
-        .idle_ms = session_is_busy(s) ? 0 : clock_ms() - s->last_activity_ms,
+        .idle_ms = session_is_at_work(s) ? 0 : clock_ms() - s->last_activity_ms,
         .network = s->network,
         .degraded = s->sandbox ? s->sandbox->degraded : 0,
     };
@@ -397,7 +404,8 @@ bool session_retire_idle(struct session *s, const char *cause, int64_t since_ms)
     bool idle;
 
     pthread_mutex_lock(&s->lock);
-    idle = !session_is_busy(s) && s->last_activity_ms <= since_ms;
+    /* Calls that wait behind a question want its end, not that of the session. */
+    idle = !session_is_at_work(s) && !s->queue_head && s->last_activity_ms <= since_ms;
     if (idle)
         retire_locked(s, cause);
     pthread_mutex_unlock(&s->lock);
@@ -409,13 +417,62 @@ bool session_expire(struct session *s)
     bool now;
 
     pthread_mutex_lock(&s->lock);
-    now = !session_is_busy(s);
+    now = !session_is_at_work(s);
     if (now)
         retire_locked(s, "expired");
     else
         s->close_when_idle = session_get_status(s) == SESSION_RUNNING;
     pthread_mutex_unlock(&s->lock);
     return now;
+}
+
+/* ---- questions ---- */
+
+void session_question_open(struct session *s, struct run *r)
+{
+    pthread_mutex_lock(&s->lock);
+    if (!r->asked_ms)
+        r->rest_ms = r->backstop == CLOCK_FOREVER ? CLOCK_FOREVER : r->backstop - clock_ms();
+    r->asked_ms = clock_ms();
+    r->backstop = CLOCK_FOREVER;
+    activity_set(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void session_question_close(struct session *s, struct run *r)
+{
+    pthread_mutex_lock(&s->lock);
+    if (r->asked_ms) {
+        r->asked_ms = 0;
+        if (r->rest_ms != CLOCK_FOREVER)
+            r->backstop = clock_deadline(MAX(r->rest_ms, 0));
+        activity_set(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Whether a run of a former process is nobody's yet. Under the lock. */
+static bool is_orphan(const struct session *s, const struct run *r)
+{
+    for (size_t i = 0; i < s->adopted_count; i++) {
+        if (s->adopted[i] == r)
+            return true;
+    }
+    return false;
+}
+
+void session_question_expire(struct session *s, int64_t since_ms)
+{
+    auto_run struct run *asking = NULL;
+    struct error error;
+
+    pthread_mutex_lock(&s->lock);
+    if (s->current && s->current->asked_ms &&
+        (s->current->asked_ms < since_ms || (s->queue_head && is_orphan(s, s->current))))
+        asking = run_ref(s->current);
+    pthread_mutex_unlock(&s->lock);
+    if (asking && run_input(asking, NULL, 0, &error) < 0)
+        log_debug("session %s: a question cannot be answered: %s", s->id, error.text);
 }
 
 /* ---- opening runs ---- */

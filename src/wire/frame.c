@@ -56,6 +56,7 @@ static const struct frame_entry frame_table[] = {
     [FRAME_DROPPED] = {"DROPPED", FRAME_FROM_INIT},
     [FRAME_DATA] = {"DATA", FRAME_FROM_INIT},
     [FRAME_REPORT] = {"REPORT", FRAME_FROM_INIT},
+    [FRAME_INPUT_TAKEN] = {"INPUT_TAKEN", FRAME_FROM_INIT},
     [FRAME_END] = {"END", FRAME_FROM_INIT},
 };
 

@@ -71,6 +71,7 @@ enum frame_type {
     FRAME_DROPPED,
     FRAME_DATA,
     FRAME_REPORT,
+    FRAME_INPUT_TAKEN,
     FRAME_END = 0x4f,
 };
 

@@ -185,6 +185,46 @@ def test_case_57_input_with_a_client(make, language, code, value):
     run.close()
 
 
+LINE_THEN_FOREVER = {
+    "python": ('x = input("name? ")\nx', 'x = input("name? ")\nwhile True: pass'),
+    "r": ('x <- readline("name? ")\nx', 'x <- readline("name? ")\nrepeat {}'),
+    "node": ('prompt("name? ")', 'prompt("name? "); for (;;);'),
+}
+
+
+def asked(session, code, timeout):
+    """Start a cell; return it when it has asked and more time than it has is over."""
+    run = session.run(code, timeout=timeout, answers_input=True)
+    assert run.next(timeout=20)[0] == "input"
+    with pytest.raises(sa_module.Error) as error:
+        run.next(timeout=2 * timeout)
+    assert error.value.name == "TIMEOUT"
+    return run
+
+
+@pytest.mark.parametrize("language", LINE_THEN_FOREVER)
+def test_case_57_a_cells_time_stands_still_while_somebody_is_asked(make, language):
+    session = make(language)
+    once, forever = LINE_THEN_FOREVER[language]
+    run = asked(session, once, timeout=2)
+    run.input("Ann")
+    result = run.result(timeout=10)
+    assert result["status"] == "ok" and "Ann" in text(result), result
+    assert result["duration_ms"] > 4000
+    run.close()
+    run = asked(session, forever, timeout=2)
+    answered = time.monotonic()
+    run.input("Ann")
+    result = run.result(timeout=30)
+    assert (result["status"], result["cause"]) == ("timeout", "timeout"), result
+    assert time.monotonic() - answered < 6
+    run.close()
+    run = asked(session, once, timeout=1)
+    run.cancel()
+    assert run.result(timeout=10)["status"] == "interrupted"
+    run.close()
+
+
 def test_case_62_fork_bombs(make):
     quiet = make()
     bomb = make(pids=64)

@@ -41,7 +41,8 @@ TYPES = {
     "FILE_RENAME": 0x17, "FILE_LINK": 0x18, "WELCOME": 0x40, "STDOUT": 0x41, "STDERR": 0x42,
     "DISPLAY": 0x43,
     "RESULT": 0x44, "ERROR": 0x45, "INPUT_REQUEST": 0x46, "LATE_STDOUT": 0x47,
-    "LATE_STDERR": 0x48, "DROPPED": 0x49, "DATA": 0x4A, "REPORT": 0x4B, "END": 0x4F,
+    "LATE_STDERR": 0x48, "DROPPED": 0x49, "DATA": 0x4A, "REPORT": 0x4B,
+    "INPUT_TAKEN": 0x4C, "END": 0x4F,
 }
 NAMES = {number: name for name, number in TYPES.items()}
 JSON_TYPES = ("DISPLAY", "RESULT", "ERROR", "INPUT_REQUEST")

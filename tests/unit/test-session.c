@@ -585,6 +585,212 @@ TEST(a_life_time_ends_after_the_running_call)
     assert_null(peer_take_within(&w.engine.peers[0], FRAME_EXEC, 0));
 }
 
+/* ---- questions ---- */
+
+static void question_send(struct peer *p, uint32_t stream)
+{
+    peer_send_text(p, FRAME_INPUT_REQUEST, stream, "{\"prompt\":\"?\"}");
+}
+
+/* Follows a run to its next question. */
+static void question_await(struct run *run, struct run_cursor *cursor)
+{
+    struct run_event event = {};
+    struct error err;
+
+    buf_init(&event.data, MIB);
+    assert_int_eq(run_next(run, cursor, clock_deadline(PEER_WAIT_MS), &event, &err), 1);
+    assert_int_eq(event.type, RUN_EVENT_INPUT);
+    buf_done(&event.data);
+}
+
+static void assert_no_answer(struct peer *p, uint32_t stream)
+{
+    struct peer_frame *input = peer_take(p, FRAME_INPUT);
+
+    assert_uint_eq(input->stream, stream);
+    assert_uint_eq(input->len, 1);
+    assert_int_eq(input->text[0], 0);
+}
+
+static int64_t backstop_of(struct run *run)
+{
+    int64_t backstop;
+
+    pthread_mutex_lock(&run->session->lock);
+    backstop = run->backstop;
+    pthread_mutex_unlock(&run->session->lock);
+    return backstop;
+}
+
+TEST(the_backstop_stands_still_while_a_cell_waits_for_a_line)
+{
+    auto_world struct world w = {};
+    auto_run struct run *run = NULL;
+    struct run_cursor cursor = {};
+    struct session_info s;
+    struct peer *p;
+    int64_t before, begin;
+    uint32_t stream;
+    struct error err;
+
+    world_init(&w);
+    world_start(&w);
+    s = world_session(&w, NULL);
+    p = &w.engine.peers[0];
+    assert_ok(cell_open(&w, s.id, &run, &err), err);
+    stream = peer_take(p, FRAME_EXEC)->stream;
+    before = backstop_of(run);
+    begin = clock_ms();
+    for (int i = 0; i < 2; i++) {
+        int64_t after;
+
+        question_send(p, stream);
+        question_await(run, &cursor);
+        assert_true(backstop_of(run) == CLOCK_FOREVER);
+        usleep(50000);
+        assert_ok(run_input(run, "x", 1, &err), err);
+        after = backstop_of(run);
+        assert_true(after >= before + 50 && after <= before + clock_ms() - begin);
+        peer_send(p, FRAME_INPUT_TAKEN, stream, NULL, 0);
+        before = after;
+    }
+    peer_end_with(p, stream, "status=ok", "state=kept");
+    assert_int_eq(world_wait(run).status, RUN_OK);
+}
+
+TEST(a_session_whose_cell_waits_for_a_line_expires_as_an_idle_one)
+{
+    auto_world struct world w = {};
+    auto_run struct run *run = NULL;
+    struct run_cursor cursor = {};
+    struct session_info s;
+    struct peer *p;
+    int64_t asked;
+    uint32_t stream;
+    struct error err;
+
+    short_lives(&w);
+    w.settings.idle_ttl_s = 2;
+    world_start(&w);
+    s = world_session(&w, NULL);
+    p = &w.engine.peers[0];
+    assert_ok(cell_open(&w, s.id, &run, &err), err);
+    stream = peer_take(p, FRAME_EXEC)->stream;
+    usleep(1500000); /* so that an idle time counted from the call would be over too early */
+    asked = clock_ms();
+    question_send(p, stream);
+    question_await(run, &cursor);
+    assert_str_eq(death_await(&w, s.id, 1), "expired");
+    assert_true(clock_ms() - asked >= 2000);
+    assert_int_eq(world_wait(run).status, RUN_DIED);
+    assert_str_eq(world_wait(run).cause, "expired");
+}
+
+TEST(a_life_time_ends_while_a_cell_waits_for_a_line)
+{
+    auto_world struct world w = {};
+    auto_run struct run *run = NULL;
+    struct run_cursor cursor = {};
+    struct session_info s;
+    struct error err;
+
+    short_lives(&w);
+    w.settings.max_lifetime_s = 1;
+    world_start(&w);
+    s = world_session(&w, NULL);
+    assert_ok(cell_open(&w, s.id, &run, &err), err);
+    question_send(&w.engine.peers[0], peer_take(&w.engine.peers[0], FRAME_EXEC)->stream);
+    question_await(run, &cursor);
+    assert_str_eq(death_await(&w, s.id, 1), "expired");
+    assert_str_eq(world_wait(run).cause, "expired");
+}
+
+TEST(a_forgotten_question_ends_in_a_session_that_others_use)
+{
+    auto_world struct world w = {};
+    auto_run struct run *run = NULL;
+    struct run_cursor cursor = {};
+    struct peer_frame *input = NULL;
+    struct session_info s, info;
+    struct peer *p;
+    uint32_t stream;
+    int64_t asked;
+    struct error err;
+
+    short_lives(&w);
+    w.settings.idle_ttl_s = 1;
+    world_start(&w);
+    s = world_session(&w, NULL);
+    p = &w.engine.peers[0];
+    assert_ok(cell_open(&w, s.id, &run, &err), err);
+    stream = peer_take(p, FRAME_EXEC)->stream;
+    asked = clock_ms();
+    question_send(p, stream);
+    question_await(run, &cursor);
+    for (int i = 0; i < 200 && !input; i++) {
+        auto_run struct run *other = NULL;
+
+        assert_ok(cell_open(&w, s.id, &other, &err), err);
+        run_cancel(other);
+        input = peer_take_within(p, FRAME_INPUT, 50);
+    }
+    assert_not_null(input);
+    assert_int_eq(input->text[0], 0);
+    assert_true(clock_ms() - asked >= 1000);
+    assert_true(backstop_of(run) != CLOCK_FOREVER);
+    assert_ok(session_get_info(w.m, s.id, NULL, &info, &err), err);
+    assert_int_eq(info.status, SESSION_RUNNING);
+    peer_send(p, FRAME_INPUT_TAKEN, stream, NULL, 0);
+    peer_end_with(p, stream, "status=error", "state=kept");
+    assert_int_eq(world_wait(run).status, RUN_ERROR);
+}
+
+TEST(calls_that_wait_behind_a_question_come_after_it)
+{
+    auto_world struct world w = {};
+    auto_run struct run *run = NULL, *next = NULL;
+    struct session_info s;
+    struct peer *p;
+    uint32_t stream;
+    struct error err;
+
+    short_lives(&w);
+    w.settings.idle_ttl_s = 1;
+    world_start(&w);
+    s = world_session(&w, NULL);
+    p = &w.engine.peers[0];
+    assert_ok(cell_open(&w, s.id, &run, &err), err);
+    assert_ok(cell_open(&w, s.id, &next, &err), err);
+    stream = peer_take(p, FRAME_EXEC)->stream;
+    question_send(p, stream);
+    assert_no_answer(p, stream);
+    peer_send(p, FRAME_INPUT_TAKEN, stream, NULL, 0);
+    peer_end_with(p, stream, "status=error", "state=kept");
+    peer_end_with(p, peer_take(p, FRAME_EXEC)->stream, "status=ok", "state=kept");
+    assert_int_eq(world_wait(next).status, RUN_OK);
+}
+
+TEST(a_question_that_nobody_can_read_is_answered_at_once)
+{
+    auto_world struct world w = {};
+    auto_run struct run *run = NULL;
+    struct session_info s;
+    struct peer *p;
+    uint32_t stream;
+    struct error err;
+
+    world_init(&w);
+    world_start(&w);
+    s = world_session(&w, NULL);
+    p = &w.engine.peers[0];
+    assert_ok(cell_open(&w, s.id, &run, &err), err);
+    stream = peer_take(p, FRAME_EXEC)->stream;
+    peer_send_text(p, FRAME_INPUT_REQUEST, stream, "no JSON");
+    assert_no_answer(p, stream);
+    assert_true(backstop_of(run) != CLOCK_FOREVER);
+}
+
 TEST(a_run_that_init_should_have_stopped_takes_the_sandbox_with_it)
 {
     auto_world struct world w = {};
@@ -669,6 +875,30 @@ TEST(a_call_waits_for_the_run_that_was_taken_over)
     assert_ok(cell_open(&w, ADOPTED, &next, &err), err);
     assert_null(peer_take_within(p, FRAME_EXEC, 50));
     peer_end_with(p, 9, "status=ok", "state=kept");
+    peer_take(p, FRAME_EXEC);
+}
+
+TEST(a_question_of_a_former_process_gives_way_to_a_call)
+{
+    auto_world struct world w = {};
+    auto_run struct run *next = NULL;
+    const char *runs[] = {"9:exec:running:50", NULL};
+    struct error err;
+    struct peer *p;
+
+    world_init(&w);
+    fake_adopted(&w.engine, ADOPTED, "ready", runs);
+    world_start(&w);
+    p = &w.engine.peers[0];
+    question_send(p, 9);
+    peer_send(p, FRAME_INPUT_TAKEN, 9, NULL, 0);
+    question_send(p, 9);
+    /* Somebody may still come for it. */
+    assert_null(peer_take_within(p, FRAME_INPUT, 1500));
+    assert_ok(cell_open(&w, ADOPTED, &next, &err), err);
+    assert_no_answer(p, 9);
+    peer_send(p, FRAME_INPUT_TAKEN, 9, NULL, 0);
+    peer_end_with(p, 9, "status=error", "state=kept");
     peer_take(p, FRAME_EXEC);
 }
 

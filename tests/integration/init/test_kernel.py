@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from control import ControlTimeout
 from places import FAKE
 
 PYTHON = "/usr/bin/python3"
@@ -246,6 +247,69 @@ def test_input_without_a_question_is_ignored(fake):
     cell.until(lambda: cell.of("INPUT_REQUEST"))
     cell.input(b"\1asked").wait()
     assert cell.stdout == b"asked"
+
+
+ASKS = "k.out(repr(k.input('name? ')))"
+STANDS_STILL_S = 1.5  # longer than the time-outs below
+
+
+def asked_and_idle(cell):
+    """Wait for a question and then longer than its cell's time; nothing may come meanwhile."""
+    cell.until(lambda: cell.of("INPUT_REQUEST"))
+    with pytest.raises(ControlTimeout):
+        cell.until(lambda: cell.frames[-1].kind != "INPUT_REQUEST", STANDS_STILL_S)
+    return cell
+
+
+def test_time_stands_still_while_somebody_is_asked(fake):
+    cell = asked_and_idle(fake.exec(ASKS, stdin=True, timeout_ms=1000))
+    cell.input(b"\1Ada").wait()
+    assert cell.stdout == b"'Ada'" and cell.end["status"] == "ok"
+    assert cell.order == ["INPUT_REQUEST", "INPUT_TAKEN", "STDOUT", "END"]
+    assert float(cell.end["duration_ms"]) >= 1000 * STANDS_STILL_S
+
+
+def test_time_goes_on_with_its_rest(fake):
+    cell = fake.exec(f"time.sleep(0.6); {ASKS}\nwhile True: time.sleep(0.05)",
+                     stdin=True, timeout_ms=1000)
+    asked_and_idle(cell)
+    answered = time.monotonic()
+    cell.input(b"\0").wait()
+    assert cell.stdout == b"None" and cell.end["cause"] == "timeout"
+    assert cell.end["state"] == "kept" and time.monotonic() - answered < 0.9
+
+
+def test_an_answer_without_a_question_moves_no_clock(fake):
+    cell = fake.exec("while True: time.sleep(0.05)", stdin=True, timeout_ms=700)
+    begin = time.monotonic()
+    while time.monotonic() - begin < 0.5:
+        cell.input(b"\1early")
+        time.sleep(0.05)
+    cell.wait()
+    assert cell.end["status"] == "timeout" and time.monotonic() - begin < 1.2
+    assert not cell.of("INPUT_TAKEN")
+
+
+@pytest.mark.parametrize("stop, state", [("interrupt", "kept"), ("kill", "lost")])
+def test_a_cell_that_waits_for_a_line_is_stopped(fake, stop, state):
+    cell = asked_and_idle(fake.exec(ASKS, stdin=True, timeout_ms=1000))
+    getattr(cell, stop)().wait()
+    assert (cell.end["status"], cell.end["state"]) == ("interrupted", state)
+
+
+def test_a_cell_that_is_being_stopped_asks_nobody(fake):
+    code = """
+try:
+    k.input("first")
+except KeyboardInterrupt:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    k.out(repr(k.input("second")))
+"""
+    cell = fake.exec(code, stdin=True)
+    cell.until(lambda: cell.of("INPUT_REQUEST"))
+    cell.interrupt().wait()
+    assert cell.stdout == b"None" and len(cell.of("INPUT_REQUEST")) == 1
+    assert (cell.end["status"], cell.end["state"]) == ("interrupted", "kept")
 
 
 # Time-outs and interrupts
