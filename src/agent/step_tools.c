@@ -123,51 +123,6 @@ static int asked_again(struct walk *w, struct tool_batch *b, yyjson_val *pending
     return answer_use(w, reterr);
 }
 
-/* ---- patience ---- */
-
-/* What a cell says that reads a line, in any of the languages. */
-static const char *const reads[] = {"input(",   "getpass",   "stdin", "prompt(",
-                                    "readline", "readLines", "menu("};
-
-/*
- * A cell's time goes on while it waits, and people are slow: where the model named no time, a cell
- * that will ask gets the longest there is.
- */
-static int item_patience(struct tool_item *item, struct error *reterr)
-{
-    enum { LONGEST_S = 300 };
-    const char *code = json_get_str(item->args, "code", NULL);
-    yyjson_val *timeout = yyjson_obj_get(item->args, "timeout");
-    auto_json_mut yyjson_mut_doc *doc = NULL;
-    yyjson_doc *kept;
-    bool asks = false;
-
-    for (size_t i = 0; code && i < ARRAY_LEN(reads); i++)
-        asks |= strstr(code, reads[i]) != NULL;
-    if (!asks || !str_eq(item->name, "execute_code") || (timeout && !yyjson_is_null(timeout)))
-        return 0;
-    doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_doc_set_root(doc, yyjson_val_mut_copy(doc, item->args));
-    yyjson_mut_obj_put(yyjson_mut_doc_get_root(doc), yyjson_mut_str(doc, "timeout"),
-                       yyjson_mut_int(doc, LONGEST_S));
-    kept = yyjson_mut_doc_imut_copy(doc, NULL);
-    if (!kept)
-        return error_no_memory(reterr);
-    item->args = yyjson_doc_get_root(kept);
-    return batch_keep(item->batch, kept, reterr);
-}
-
-static int batch_patience(struct tool_batch *b, struct error *reterr)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < b->count && r == 0 && b->answers_input; i++) {
-        if (b->items[i].state != ITEM_DONE)
-            r = item_patience(&b->items[i], reterr);
-    }
-    return r;
-}
-
 /* ---- the step ---- */
 
 /* A fresh batch: 0 when it runs, 1 when it needs an approval first. */
@@ -185,8 +140,6 @@ static int tools_begin(struct walk *w, yyjson_val *pending, struct tool_batch **
         r = item_check(&(*ret)->items[i], i, reterr);
     if (r == 0)
         r = asked_again(w, *ret, pending, reterr);
-    if (r == 0)
-        r = batch_patience(*ret, reterr);
     if (r == 0)
         batch_start(*ret);
     return r;
