@@ -4,8 +4,8 @@
  * a dump of memory shows none; a file of keys is read again when it changes.
  */
 #include "api/auth.h"
-#include "api/describe.h"
 
+#include "api/describe.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"

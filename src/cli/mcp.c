@@ -7,12 +7,13 @@
 #include "cli/verb.h"
 
 #include "base/fd.h"
-#include "base/id.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/uuid.h"
 #include "cli/mcp_config.h"
+#include "cli/mcp_relay.h"
 #include "cli/stop_signals.h"
 #include "http/server.h"
 #include "mcp/mcp.h"
@@ -40,35 +41,17 @@ enum { HTTP_GRACE_MS = 1000 };
 
 struct door {
     struct settings settings;
-    char thread[ID_LEN + 5]; /* a UUID */
+    char thread[UUID_LEN + 1];
     struct session_manager *manager;
     struct mcp_server *server;
+    struct relay *relay; /* to an `api`, which then is the server */
     int stop_fd;
     struct stop_signals signals;
 };
 
 /* ---- whose sessions ---- */
 
-static bool uuid_check(const char *s)
-{
-    return str_check_chars(s, "0123456789abcdef-", 36) && strlen(s) == 36;
-}
-
-/* A random UUID, version 4 (RFC 9562). */
-static int uuid_new(char ret[37], struct error *reterr)
-{
-    char id[ID_LEN + 1];
-    int r = id_new(id, reterr);
-
-    if (r < 0)
-        return r;
-    id[12] = '4';
-    id[16] = "89ab"[(unsigned char)id[16] & 3];
-    snprintf(ret, 37, "%.8s-%.4s-%.4s-%.4s-%.12s", id, id + 8, id + 12, id + 16, id + 20);
-    return 0;
-}
-
-static int thread_read(int dir, char ret[37])
+static int thread_read(int dir, char ret[UUID_LEN + 1])
 {
     auto_free char *text = NULL;
     auto_json yyjson_doc *doc = NULL;
@@ -79,7 +62,7 @@ static int thread_read(int dir, char ret[37])
         json_parse(text, len, &doc, NULL) < 0)
         return -1;
     id = json_get_str(yyjson_doc_get_root(doc), "thread_id", "");
-    return uuid_check(id) ? str_copy(ret, 37, id) : -1;
+    return uuid_check(id) ? str_copy(ret, UUID_LEN + 1, id) : -1;
 }
 
 /* The conversation lives on in the state directory of the user, so that a client that is started
@@ -97,7 +80,7 @@ static int thread_load(struct door *d, struct error *reterr)
         return dir;
     if (thread_read(dir, d->thread) == 0)
         return 0;
-    if ((r = uuid_new(d->thread, reterr)) < 0)
+    if ((r = uuid_v4(d->thread, reterr)) < 0)
         return r;
     len = snprintf(text, sizeof(text), "{\"thread_id\": \"%s\"}\n", d->thread);
     return fd_write_file_atomic(dir, "mcp-thread.json", text, (size_t)len, reterr);
@@ -189,8 +172,21 @@ static int serve(struct door *d, const struct verb_args *args, int out, struct e
     return r;
 }
 
+static int relay(struct door *d, int out, struct error *reterr)
+{
+    int r = signals_take(d, reterr);
+
+    if (r < 0)
+        return r;
+    log_info("messages are handed on to the API at %s", d->settings.api_base_url);
+    r = relay_run(d->relay, STDIN_FILENO, out, d->stop_fd, reterr);
+    stop_signals_leave(&d->signals);
+    return r;
+}
+
 static void door_close(struct door *d)
 {
+    relay_free(d->relay);
     mcp_server_free(d->server);
     if (d->manager)
         session_manager_free(d->manager);
@@ -199,12 +195,17 @@ static void door_close(struct door *d)
 
 static int door_open(struct door *d, const struct verb_args *args, struct error *reterr)
 {
-    int r;
+    bool stdio = !verb_option(args, "http", NULL) && !verb_flag(args, "conformance-fixture");
+    int r = verb_settings(args, &d->settings, reterr);
 
-    if ((r = verb_settings(args, &d->settings, reterr)) < 0 || (r = thread_load(d, reterr)) < 0)
+    if (r < 0)
+        return r;
+    stop_signals_block();
+    if (stdio && (r = relay_find(&d->settings, &d->relay, reterr)) != 0)
+        return MIN(r, 0);
+    if ((r = thread_load(d, reterr)) < 0)
         return r;
     d->settings.allow_degraded |= verb_flag(args, "allow-degraded");
-    stop_signals_block();
     return session_manager_new(
         &(struct session_manager_options){.size = sizeof(struct session_manager_options),
                                           .settings = &d->settings,
@@ -240,7 +241,7 @@ static int mcp_main(const struct verb_args *args)
     out = stdout_take(&error);
     r = out < 0 ? out : door_open(&d, args, &error);
     if (r == 0)
-        r = serve(&d, args, out, &error);
+        r = d.relay ? relay(&d, out, &error) : serve(&d, args, out, &error);
     door_close(&d);
     return r < 0 ? verb_fail(&error) : 0;
 }
@@ -254,7 +255,9 @@ const struct verb_entry verb_mcp = {
             "what to\n"
             "paste into the client's settings. It needs no database, no model key and no other "
             "server.\n"
-            "The sessions end with it, but with --keep-sessions.",
+            "The sessions end with it, but with --keep-sessions. Where an `api` answers at\n"
+            "API_BASE_URL and takes API_KEY, messages on stdin are handed on to it: sessions are\n"
+            "that server's then, and exported files have download URLs.",
     .options = mcp_options_table,
     .run = mcp_main,
 };

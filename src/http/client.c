@@ -286,27 +286,49 @@ static const struct {
     {"retry-after-ms", header_retry_after_ms}, {"content-length", header_length},
 };
 
-/* A header of our table; its value without spaces around it. */
+enum { VALUE_SIZE = 256 };
+
+/* The header's value without spaces around it, if the line is of that header. */
+static bool header_value(const char *line, size_t len, const char *name, char ret[VALUE_SIZE])
+{
+    const char *colon = memchr(line, ':', len), *s;
+    size_t n;
+
+    if (!colon || (size_t)(colon - line) != strlen(name) ||
+        strncasecmp(line, name, strlen(name)) != 0)
+        return false;
+    s = colon + 1;
+    n = len - (size_t)(s - line);
+    while (n > 0 && strchr(" \t", *s) && *s)
+        s++, n--;
+    while (n > 0 && strchr(" \t\r\n", s[n - 1]))
+        n--;
+    n = MIN(n, VALUE_SIZE - 1);
+    memcpy(ret, s, n);
+    ret[n] = 0;
+    return true;
+}
+
 static void header_take(struct transfer *t, const char *line, size_t len)
 {
-    const char *colon = memchr(line, ':', len);
-    char value[256] = "";
+    char value[VALUE_SIZE];
 
-    if (!colon)
-        return;
     for (size_t i = 0; i < ARRAY_LEN(header_table); i++) {
-        const char *name = header_table[i].name, *s = colon + 1;
-        size_t n = len - (size_t)(s - line);
-
-        if ((size_t)(colon - line) != strlen(name) || strncasecmp(line, name, strlen(name)) != 0)
-            continue;
-        while (n > 0 && strchr(" \t", *s) && *s)
-            s++, n--;
-        while (n > 0 && strchr(" \t\r\n", s[n - 1]))
-            n--;
-        memcpy(value, s, MIN(n, sizeof(value) - 1));
-        header_table[i].take(t, value);
+        if (header_value(line, len, header_table[i].name, value))
+            header_table[i].take(t, value);
     }
+    if (t->call->keep && header_value(line, len, t->call->keep, value))
+        memcpy(t->reply->kept, value, sizeof(value));
+}
+
+/* The empty line behind the headers. */
+static void head_end(struct transfer *t)
+{
+    if (t->encoded && status_is_good(t->reply->status))
+        error_set(&t->err, ERR_UPSTREAM, "the reply of %s is compressed, which was not asked for",
+                  t->host);
+    else if (t->call->on_head && t->reply->status >= 200)
+        t->call->on_head(t->call->user, t->reply);
 }
 
 /* A status line: what came before belongs to an interim reply. */
@@ -317,6 +339,7 @@ static void reply_begin(struct transfer *t)
     curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     t->reply->status = (unsigned)status;
     t->reply->content_type[0] = 0;
+    t->reply->kept[0] = 0;
     t->reply->retry_after_ms = -1;
     t->encoded = false;
 }
@@ -334,9 +357,8 @@ static size_t on_header(char *line, size_t one, size_t len, void *user)
         reply_begin(t);
     else
         header_take(t, line, len);
-    if ((line[0] == '\r' || line[0] == '\n') && t->encoded && status_is_good(t->reply->status))
-        error_set(&t->err, ERR_UPSTREAM, "the reply of %s is compressed, which was not asked for",
-                  t->host);
+    if (line[0] == '\r' || line[0] == '\n')
+        head_end(t);
     return t->err.code ? CURL_WRITEFUNC_ERROR : len;
 }
 

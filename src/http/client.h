@@ -24,6 +24,8 @@ int http_client_new(const struct http_client_options *options, struct http_clien
                     struct error *reterr) must_check;
 void http_client_free(struct http_client *c); /* when no call runs any more */
 
+struct http_reply;
+
 struct http_call {
     size_t size; /* sizeof(struct http_call) */
     const char *method, *url;
@@ -32,7 +34,8 @@ struct http_call {
     size_t len;
     int cancel_fd; /* readable: the call ends with ERR_CANCELLED within 100 ms; -1: none */
 
-    /* Only to public addresses, whatever the name resolves to; where a proxy is asked, it decides. */
+    /* Only to public addresses, whatever the name resolves to; where a proxy is asked, it decides.
+     */
     bool public_only;
 
     /* 0 stands for the default. */
@@ -44,7 +47,11 @@ struct http_call {
     /* Each piece of a body whose status is 2xx; <0 ends the call with that failure. NULL: the body
      * is kept in the reply. A body that is compressed is refused: nothing was asked to. */
     int (*on_data)(void *user, const char *data, size_t len, struct error *reterr);
+    /* The reply's headers are there, before its body; or NULL. */
+    void (*on_head)(void *user, const struct http_reply *reply);
     void *user;
+
+    const char *keep; /* a header whose value is kept in the reply; NULL */
 };
 
 struct http_reply {
@@ -52,6 +59,7 @@ struct http_reply {
     char content_type[128]; /* lower case, without parameters */
     int64_t retry_after_ms; /* -1: not said; of Retry-After in seconds or as a date, and of
                                retry-after-ms; at most an hour */
+    char kept[256];         /* the header that was to be kept; "" */
     struct buf body;        /* buf_done() it; of a failure at most 64 KiB */
 };
 

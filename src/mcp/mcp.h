@@ -103,6 +103,22 @@ bool mcp_client_is_initialized(struct mcp_client *c); /* legacy: `initialize` wa
 
 /* ---- the transports ---- */
 
+/*
+ * Messages of a stdio client for whoever handles them: a line each. `begin` gets the channel to the
+ * client, `line` each message that comes, `end` is called when the client has left or `stop_fd` is
+ * readable: what is sent afterwards may be dropped.
+ */
+struct mcp_stdio {
+    size_t size; /* sizeof(struct mcp_stdio) */
+    int in, out, stop_fd;
+    int (*begin)(void *user, struct mcp_channel *out, struct error *reterr);
+    void (*line)(void *user, struct mcp_channel *out, const char *json, size_t len);
+    void (*end)(void *user);
+    void *user;
+};
+
+int mcp_stdio_serve(const struct mcp_stdio *transport, struct error *reterr) must_check;
+
 /* Serves stdin and stdout until the end of input; `stop_fd` readable ends it, too. */
 int mcp_stdio_run(struct mcp_server *s, int in, int out, int stop_fd,
                   struct error *reterr) must_check;

@@ -106,11 +106,12 @@ static bool stdio_is_broken(struct stdio *io)
 /* ---- in ---- */
 
 struct line_reader {
+    const struct mcp_stdio *transport;
     struct buf line;
     bool skipping; /* a line above the limit */
 };
 
-static void line_receive(struct line_reader *reader, struct mcp_client *client, struct stdio *io)
+static void line_receive(struct line_reader *reader, struct stdio *io)
 {
     static const char too_long[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
                                    "\"message\":\"a message is longer than 32 MiB\"}}";
@@ -120,13 +121,13 @@ static void line_receive(struct line_reader *reader, struct mcp_client *client, 
         stdio_send(&io->channel,
                    &(struct mcp_outgoing){.json = too_long, .len = sizeof(too_long) - 1});
     else if (line->len && strspn(line->data, " \t\r") != line->len)
-        mcp_client_receive(client, &io->channel, line->data, line->len);
+        reader->transport->line(reader->transport->user, &io->channel, line->data, line->len);
     reader->skipping = false;
     buf_clear(line);
 }
 
-static void bytes_receive(struct line_reader *reader, struct mcp_client *client, struct stdio *io,
-                          const char *data, size_t len)
+static void bytes_receive(struct line_reader *reader, struct stdio *io, const char *data,
+                          size_t len)
 {
     while (len) {
         const char *end = memchr(data, '\n', len);
@@ -135,7 +136,7 @@ static void bytes_receive(struct line_reader *reader, struct mcp_client *client,
         if (!reader->skipping && buf_append(&reader->line, data, part) < 0)
             reader->skipping = true;
         if (end)
-            line_receive(reader, client, io);
+            line_receive(reader, io);
         part += end != NULL;
         data += part;
         len -= part;
@@ -143,12 +144,11 @@ static void bytes_receive(struct line_reader *reader, struct mcp_client *client,
 }
 
 /* Until the end of input, or of us. */
-static int input_read(int in, int stop_fd, struct mcp_client *client, struct stdio *io,
-                      struct error *reterr)
+static int input_read(const struct mcp_stdio *transport, struct stdio *io, struct error *reterr)
 {
-    struct pollfd p[2] = {{.fd = in, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+    struct pollfd p[2] = {{.fd = io->in, .events = POLLIN}, {.fd = io->stop_fd, .events = POLLIN}};
     auto_free char *data = malloc(READ_BYTES);
-    struct line_reader reader = {};
+    struct line_reader reader = {.transport = transport};
     ssize_t n = 1;
 
     if (!data)
@@ -162,9 +162,9 @@ static int input_read(int in, int stop_fd, struct mcp_client *client, struct std
         else if (ready > 0 && p[1].revents)
             n = 0;
         else if (ready > 0)
-            n = read(in, data, READ_BYTES);
+            n = read(io->in, data, READ_BYTES);
         if (ready > 0 && n > 0 && p[0].revents)
-            bytes_receive(&reader, client, io, data, (size_t)n);
+            bytes_receive(&reader, io, data, (size_t)n);
         if (n < 0 && errno == EINTR)
             n = 1;
     }
@@ -172,24 +172,68 @@ static int input_read(int in, int stop_fd, struct mcp_client *client, struct std
     return n < 0 ? error_sys(reterr, errno, "cannot read the input") : 0;
 }
 
-int mcp_stdio_run(struct mcp_server *s, int in, int out, int stop_fd, struct error *reterr)
+int mcp_stdio_serve(const struct mcp_stdio *transport, struct error *reterr)
 {
     struct stdio *io = calloc(1, sizeof(*io));
-    struct mcp_client *client;
     int r;
 
     if (!io)
         return error_no_memory(reterr);
     io->channel = (struct mcp_channel){.send = stdio_send, .free = stdio_free, .refs = 1};
-    io->in = in;
-    io->out = out;
-    io->stop_fd = stop_fd;
+    io->in = transport->in;
+    io->out = transport->out;
+    io->stop_fd = transport->stop_fd;
     pthread_mutex_init(&io->lock, NULL);
-    client = mcp_client_new(s, &io->channel);
-    r = client ? input_read(in, stop_fd, client, io, reterr) : error_no_memory(reterr);
+    r = transport->begin(transport->user, &io->channel, reterr);
+    if (r == 0)
+        r = input_read(transport, io, reterr);
     __atomic_store_n(&io->closing, true, __ATOMIC_RELAXED);
-    if (client)
-        mcp_client_free(client);
+    transport->end(transport->user);
     mcp_channel_unref(&io->channel);
     return r;
+}
+
+/* ---- a server of this process ---- */
+
+struct served {
+    struct mcp_server *server;
+    struct mcp_client *client;
+};
+
+static int served_begin(void *user, struct mcp_channel *out, struct error *reterr)
+{
+    struct served *s = user;
+
+    s->client = mcp_client_new(s->server, out);
+    return s->client ? 0 : error_no_memory(reterr);
+}
+
+static void served_line(void *user, struct mcp_channel *out, const char *json, size_t len)
+{
+    const struct served *s = user;
+
+    mcp_client_receive(s->client, out, json, len);
+}
+
+static void served_end(void *user)
+{
+    struct served *s = user;
+
+    if (s->client)
+        mcp_client_free(s->client);
+}
+
+int mcp_stdio_run(struct mcp_server *s, int in, int out, int stop_fd, struct error *reterr)
+{
+    struct served served = {.server = s};
+
+    return mcp_stdio_serve(&(struct mcp_stdio){.size = sizeof(struct mcp_stdio),
+                                               .in = in,
+                                               .out = out,
+                                               .stop_fd = stop_fd,
+                                               .begin = served_begin,
+                                               .line = served_line,
+                                               .end = served_end,
+                                               .user = &served},
+                           reterr);
 }

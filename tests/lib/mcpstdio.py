@@ -47,6 +47,7 @@ def environment(state_dir, **settings):
         "SANDBOX_IMAGE_DIR": IMAGES,
         "SANDBOX_AGENT_LIBEXEC": str(AGENT.parent / "libexec"),
         "XDG_STATE_HOME": str(Path(state_dir) / "xdg"),
+        "API_BASE_URL": "http://127.0.0.1:9",  # so that `mcp` finds no `api` that runs by chance
         "CONTAINER_MAX_SESSIONS": "40",
         "CONTAINER_MAX_SESSIONS_PER_THREAD": "40",
     } | {name: str(value) for name, value in settings.items()}
