@@ -24,7 +24,7 @@ enum {
     LEASE_MS = 30000,
     RENEW_MS = 2000, /* also how soon a cancellation is seen that another server took */
     ATTEMPTS_MAX = 3,
-    RUN_ARENA_MAX = 16 << 10,
+    RUN_ARENA_MAX = 2 << 10, /* less than a block, so that its texts take no more than they are */
     CLAIM_ARENA_MAX = 64 << 20,
     STACK_BYTES = 1 << 20,
 };
@@ -553,7 +553,8 @@ static void runs_sweep(struct live *l)
     for (size_t i = 0; i < LIVE_BUCKETS; i++) {
         for (struct live_run **at = &l->buckets[i]; *at;) {
             struct live_run *r = *at;
-            size_t size = r->done ? frame_log_bytes(r->log) + r->values.len : 0;
+            size_t size =
+                r->done ? frame_log_bytes(r->log) + r->values.len + sizeof(*r) + RUN_ARENA_MAX : 0;
 
             if (r->active && now - r->since_ms > l->api->settings->run_timeout_s * 1000)
                 live_run_stop(r, "timeout");
@@ -750,8 +751,9 @@ void live_cancel_thread(struct live *l, const char *owner, const char *thread_id
 
     arena_init(&arena, CLAIM_ARENA_MAX);
     for (size_t s = 0; s < ARRAY_LEN(states); s++) {
-        if (store_run_list(l->api->store, owner, thread_id, states[s],
-                           &(struct store_page){.limit = 1000}, &arena, &rows, &count, NULL) < 0)
+        if (store_run_list_brief(l->api->store, owner, thread_id, states[s],
+                                 &(struct store_page){.limit = 1000}, &arena, &rows, &count,
+                                 NULL) < 0)
             continue;
         for (size_t i = 0; i < count; i++)
             (void)!live_cancel(l, owner, thread_id, rows[i].id, "interrupt", THREAD_END_MS, NULL);

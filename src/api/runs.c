@@ -2,6 +2,7 @@
 /* Runs: on threads, and stateless ones, which have a thread of their own for as long as they take.
  */
 #include "api/run_params.h"
+#include "api/threads.h"
 
 #include "base/str.h"
 
@@ -180,20 +181,19 @@ int api_run_attach(struct http_request *req, const char *thread_id, const char *
 
 static void on_list(struct http_request *req)
 {
-    const char *thread_id = api_thread_id(req);
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     auto_json_mut yyjson_mut_doc *owned = doc;
     yyjson_mut_val *list = yyjson_mut_arr(doc);
     struct store_page page = {.limit = RUNS_LIMIT};
     struct store_run *rows = NULL;
+    struct store_thread t = {};
     struct error error;
     size_t count = 0;
 
-    if (!thread_id || api_query_page(req, RUNS_LIMIT_MAX, &page) < 0)
+    if (thread_get(req, &t) < 0 || api_query_page(req, RUNS_LIMIT_MAX, &page) < 0)
         return;
-    if (store_run_list(api_of(req)->store, http_principal(req), thread_id,
-                       http_query(req, "status"), &page, http_arena(req), &rows, &count,
-                       &error) < 0) {
+    if (store_run_list(api_of(req)->store, http_principal(req), t.id, http_query(req, "status"),
+                       &page, http_arena(req), &rows, &count, &error) < 0) {
         api_fail(req, &error);
         return;
     }
@@ -391,8 +391,8 @@ static void on_cancel_many(struct http_request *req)
         size_t count = 0;
 
         if ((!str_eq(status, "all") && !str_eq(status, states[i])) ||
-            store_run_list(api->store, http_principal(req), NULL, states[i], &page, http_arena(req),
-                           &rows, &count, NULL) < 0)
+            store_run_list_brief(api->store, http_principal(req), NULL, states[i], &page,
+                                 http_arena(req), &rows, &count, NULL) < 0)
             continue;
         for (size_t n = 0; n < count; n++)
             (void)!live_cancel(api->live, http_principal(req), rows[n].thread_id, rows[n].id,

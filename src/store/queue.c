@@ -394,7 +394,7 @@ static int renew_body(void *user, struct store_tx *tx, struct error *reterr)
     query_init(&q);
     query_bind(&q, "UPDATE runs SET lease_us = now_us() + ?", STORE_I(n->worker->lease_us));
     query_bind(&q, " WHERE worker = ? AND status = 'running'", STORE_T(n->worker->id));
-    query_returning(&q, &run_shape);
+    query_returning(&q, &run_brief_shape);
     r = query_rows(&q, tx, &n->rows, reterr);
     return r < 0 ? (int)r : 0;
 }
@@ -402,7 +402,7 @@ static int renew_body(void *user, struct store_tx *tx, struct error *reterr)
 int store_run_renew(struct store *s, const struct store_worker *w, struct arena *arena,
                     struct store_run **ret, size_t *ret_count, struct error *reterr)
 {
-    struct renewal n = {.worker = w, .rows = {.shape = &run_shape, .arena = arena}};
+    struct renewal n = {.worker = w, .rows = {.shape = &run_brief_shape, .arena = arena}};
     int r = store_write(s, renew_body, &n, reterr);
 
     *ret = n.rows.data;

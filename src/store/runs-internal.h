@@ -10,6 +10,8 @@
 #include "store/runs.h"
 
 extern const struct query_shape run_shape, checkpoint_shape;
+/* Of rows that may be many: without what may be large. */
+extern const struct query_shape run_brief_shape;
 
 #define RUN_IS_ACTIVE "status IN ('pending', 'running')"
 

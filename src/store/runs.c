@@ -45,6 +45,24 @@ const struct query_shape run_shape = {
     .tie = "seq DESC",
 };
 
+static const struct query_column brief_columns[] = {
+    TEXT(id),         TEXT(thread_id),
+    TEXT(owner),      TEXT(status),
+    TEXT(checkpoint), TEXT(worker),
+    TEXT(cancel),     {"temporary", QUERY_BOOL, offsetof(struct store_run, temporary)},
+    INT(attempt),
+};
+
+const struct query_shape run_brief_shape = {
+    .table = "runs",
+    .size = sizeof(struct store_run),
+    .columns = brief_columns,
+    .column_count = ARRAY_LEN(brief_columns),
+    .sorts = run_sorts,
+    .sort_count = ARRAY_LEN(run_sorts),
+    .tie = "seq DESC",
+};
+
 /* ---- looking ---- */
 
 int64_t run_lock_thread(struct store_tx *tx, const char *owner, const char *thread_id,
@@ -89,6 +107,7 @@ static int run_lock(struct store_tx *tx, const char *const id[3], struct arena *
 struct look {
     const char *owner, *thread_id, *id, *status;
     const struct store_page *page;
+    const struct query_shape *shape; /* of a list */
     struct arena *arena;
     struct store_run *ret;
     struct query_rows rows;
@@ -126,28 +145,53 @@ static int list_body(void *user, struct store_tx *tx, struct error *reterr)
     int64_t r;
 
     query_init(&q);
-    query_select(&q, &run_shape);
+    query_select(&q, look->shape);
     query_bind(&q, " WHERE owner = ?", STORE_T(look->owner));
     query_bind_if(&q, " AND thread_id = ?", look->thread_id);
     query_bind_if(&q, " AND status = ?", look->status);
-    r = query_page(&q, &run_shape, look->page, reterr);
-    look->rows = (struct query_rows){.shape = &run_shape, .arena = look->arena};
+    r = query_page(&q, look->shape, look->page, reterr);
+    look->rows = (struct query_rows){.shape = look->shape, .arena = look->arena};
     if (r == 0)
         r = query_rows(&q, tx, &look->rows, reterr);
     return r < 0 ? (int)r : 0;
+}
+
+static int runs_list(struct store *s, struct look *look, struct store_run **ret, size_t *ret_count,
+                     struct error *reterr)
+{
+    int r = store_read(s, list_body, look, reterr);
+
+    *ret = look->rows.data;
+    *ret_count = r < 0 ? 0 : look->rows.count;
+    return r;
 }
 
 int store_run_list(struct store *s, const char *owner, const char *thread_id, const char *status,
                    const struct store_page *page, struct arena *arena, struct store_run **ret,
                    size_t *ret_count, struct error *reterr)
 {
-    struct look look = {
-        .owner = owner, .thread_id = thread_id, .status = status, .page = page, .arena = arena};
-    int r = store_read(s, list_body, &look, reterr);
+    struct look look = {.owner = owner,
+                        .thread_id = thread_id,
+                        .status = status,
+                        .page = page,
+                        .shape = &run_shape,
+                        .arena = arena};
 
-    *ret = look.rows.data;
-    *ret_count = r < 0 ? 0 : look.rows.count;
-    return r;
+    return runs_list(s, &look, ret, ret_count, reterr);
+}
+
+int store_run_list_brief(struct store *s, const char *owner, const char *thread_id,
+                         const char *status, const struct store_page *page, struct arena *arena,
+                         struct store_run **ret, size_t *ret_count, struct error *reterr)
+{
+    struct look look = {.owner = owner,
+                        .thread_id = thread_id,
+                        .status = status,
+                        .page = page,
+                        .shape = &run_brief_shape,
+                        .arena = arena};
+
+    return runs_list(s, &look, ret, ret_count, reterr);
 }
 
 /* ---- making ---- */
@@ -223,9 +267,9 @@ static int active_find(struct store_tx *tx, struct create *c, struct query_rows 
     auto_query struct query q;
     int64_t r;
 
-    *ret = (struct query_rows){.shape = &run_shape, .arena = c->arena};
+    *ret = (struct query_rows){.shape = &run_brief_shape, .arena = c->arena};
     query_init(&q);
-    query_select(&q, &run_shape);
+    query_select(&q, &run_brief_shape);
     query_bind(&q, " WHERE thread_id = ? AND " RUN_IS_ACTIVE " ORDER BY seq",
                STORE_T(c->new->run.thread_id));
     r = query_rows(&q, tx, ret, reterr);

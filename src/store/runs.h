@@ -36,7 +36,8 @@ struct store_run_new {
 /*
  * All or nothing: the thread, the rule for threads that are busy, the row, the thread's status
  * busy. reject: ERR_BUSY. interrupt and rollback: asks for the cancellation of the active runs,
- * pending ones are ended at once; those that run are listed in `ret_active`, for who has them.
+ * pending ones are ended at once; those that run are listed in `ret_active` (brief, as below), for
+ * who has them.
  */
 int store_run_create(struct store *s, const struct store_run_new *n, struct arena *arena,
                      struct store_run *ret, struct store_run **ret_active, size_t *ret_active_count,
@@ -49,6 +50,12 @@ int store_run_get(struct store *s, const char *owner, const char *thread_id, con
 int store_run_list(struct store *s, const char *owner, const char *thread_id, const char *status,
                    const struct store_page *page, struct arena *arena, struct store_run **ret,
                    size_t *ret_count, struct error *reterr) must_check;
+/* The same without what may be large: the texts but id, thread_id, owner, status, checkpoint,
+ * worker and cancel are NULL. */
+int store_run_list_brief(struct store *s, const char *owner, const char *thread_id,
+                         const char *status, const struct store_page *page, struct arena *arena,
+                         struct store_run **ret, size_t *ret_count,
+                         struct error *reterr) must_check;
 /* ERR_BUSY while it is active. */
 int store_run_delete(struct store *s, const char *owner, const char *thread_id, const char *id,
                      struct error *reterr) must_check;
@@ -67,7 +74,7 @@ struct store_worker {
 int store_run_claim(struct store *s, const struct store_worker *w, const char *id,
                     struct arena *arena, struct store_run *ret, struct error *reterr) must_check;
 
-/* Renews all leases of the worker. Gives back its runs: what is not among them was lost. */
+/* Renews all leases of the worker. Gives back its runs (brief): what is not among them was lost. */
 int store_run_renew(struct store *s, const struct store_worker *w, struct arena *arena,
                     struct store_run **ret, size_t *ret_count, struct error *reterr) must_check;
 

@@ -154,6 +154,8 @@ TEST(interrupt_ends_what_waits_and_asks_what_runs)
     assert_int_eq(run_claim(&t, "w", NULL, &got), 0);
     assert_int_eq(run_renew(&t, "w", 60000000), 1);
     assert_str_eq(t.renewed[0].cancel, "interrupt");
+    assert_null(t.renewed[0].kwargs); /* many large ones are renewed at once */
+    assert_null(t.active[0].kwargs);
     /* It was cancelled first, so it did not succeed. */
     assert_int_eq(run_end(&t, &running, 1, "success", &err), 1);
     run_expect(&t, &running, "interrupted");
