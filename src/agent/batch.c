@@ -260,13 +260,17 @@ static void item_run(struct tool_item *item)
     struct tool_observer observer = {
         .event = on_event, .user = item, .answers_input = b->answers_input};
     auto_tool_call struct tool_call *call = NULL;
-    bool ok = false;
+    bool ok = false, wanted = false;
 
     if (tool_call_new(&b->context, tool_find(item->name), &observer, &call, NULL) == 0) {
         pthread_mutex_lock(&b->lock);
-        item->call = call;
+        /* Whoever cancels from now on finds the call. */
+        wanted = !b->cancelled;
+        item->call = wanted ? call : NULL;
         item->state = ITEM_RUNS;
         pthread_mutex_unlock(&b->lock);
+    }
+    if (wanted) {
         batch_wake(b);
         ok = tool_call_run(call, item->args, &item->payload);
     }
