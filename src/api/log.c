@@ -32,7 +32,7 @@ struct frame_log {
     struct frame **slots; /* ring; NULL for a frame that was lost */
     size_t cap, count, start;
     uint64_t first_seq;
-    size_t bytes;
+    size_t bytes; /* of memory */
     bool closed;
     struct follower *followers;
 };
@@ -77,16 +77,26 @@ struct frame_log *frame_log_ref(struct frame_log *log)
     return log;
 }
 
+bool frame_log_is_shared(const struct frame_log *log)
+{
+    return atomic_load(&log->refs) > 1;
+}
+
 static struct frame **slot_at(struct frame_log *log, size_t index)
 {
     return &log->slots[(log->start + index) % log->cap];
+}
+
+static size_t frame_size(const struct frame *f)
+{
+    return f ? sizeof(*f) + sizeof(f) + f->scope_at + strlen(f->data + f->scope_at) : 0;
 }
 
 static void oldest_drop(struct frame_log *log)
 {
     struct frame *f = *slot_at(log, 0);
 
-    log->bytes -= f ? f->len : 0;
+    log->bytes -= frame_size(f);
     frame_unref(f);
     log->start = (log->start + 1) % log->cap;
     log->count--;
@@ -163,7 +173,7 @@ void frame_log_append(struct frame_log *log, const struct log_frame *e)
     }
     f = frame_new(log, e, log->first_seq + log->count);
     *slot_at(log, log->count++) = f;
-    log->bytes += f ? f->len : 0;
+    log->bytes += frame_size(f);
     while (log->bytes > log->max_bytes && log->count > 1)
         oldest_drop(log);
     followers_wake(log);
@@ -211,14 +221,6 @@ size_t frame_log_bytes(struct frame_log *log)
     bytes = log->bytes;
     pthread_mutex_unlock(&log->lock);
     return bytes;
-}
-
-void frame_log_clear(struct frame_log *log)
-{
-    pthread_mutex_lock(&log->lock);
-    while (log->count > 0)
-        oldest_drop(log);
-    pthread_mutex_unlock(&log->lock);
 }
 
 void frame_log_wake(struct frame_log *log)

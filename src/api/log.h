@@ -33,6 +33,8 @@ int frame_log_new(const struct frame_log_options *options, struct frame_log **re
                   struct error *reterr) must_check;
 struct frame_log *frame_log_ref(struct frame_log *log);
 void frame_log_unref(struct frame_log *log);
+/* Whether anybody has a reference beside the caller's: runs, followers. */
+bool frame_log_is_shared(const struct frame_log *log);
 
 /* Without memory the frame is lost, and followers are told of a gap. */
 void frame_log_append(struct frame_log *log, const struct log_frame *frame);
@@ -45,9 +47,6 @@ int64_t frame_log_epoch(const struct frame_log *log);
 void frame_log_close(struct frame_log *log);
 bool frame_log_is_closed(struct frame_log *log);
 size_t frame_log_bytes(struct frame_log *log);
-
-/* Drops all frames and the memory of them; later followers begin at the end. */
-void frame_log_clear(struct frame_log *log);
 
 /* ---- followers ---- */
 

@@ -50,11 +50,12 @@ static void on_done(void *user)
  * be taken up again is left to its creator's return. */
 static void follower_gone(struct run_follower *f)
 {
-    size_t others = frame_log_followers(f->run->log);
+    /* It is still among them itself, unless it waits for the values. */
+    size_t others = frame_log_followers(f->run->log) - (f->stream ? 0 : 1);
 
     if (!f->follow.cancel_on_disconnect || (f->follow.creator && f->follow.resumable))
         return;
-    if (f->follow.creator && others > 1)
+    if (f->follow.creator && others > 0)
         return;
     (void)!live_cancel(f->live, f->run->owner, f->run->thread_id, f->run->id, "interrupt", 0, NULL);
 }

@@ -10,6 +10,7 @@
 
 enum { IDLE_MS = 600 * 1000, LOGS_MAX = 4096, KEY_MAX = 256 };
 #define THREAD_LOG_BYTES (16 * MIB)
+#define ALL_BYTES (128 * MIB) /* of all together */
 
 struct thread_log {
     struct thread_log *next;
@@ -76,6 +77,32 @@ static struct thread_log *log_new(struct thread_logs *t, const char *key)
     return l;
 }
 
+/* With the lock held: where the one stands that was unused for the longest time; NULL when all are
+ * in use. */
+static struct thread_log **oldest_find(struct thread_logs *t)
+{
+    struct thread_log **oldest = NULL;
+
+    for (struct thread_log **at = &t->first; *at; at = &(*at)->next) {
+        if (!frame_log_is_shared((*at)->log) && (!oldest || (*at)->used_ms <= (*oldest)->used_ms))
+            oldest = at;
+    }
+    return oldest;
+}
+
+/* Makes room for one more, if there can be. */
+static bool room_make(struct thread_logs *t)
+{
+    struct thread_log **oldest;
+
+    if (t->count < LOGS_MAX)
+        return true;
+    oldest = oldest_find(t);
+    if (oldest)
+        log_remove(t, oldest);
+    return oldest;
+}
+
 struct frame_log *thread_log_get(struct thread_logs *t, const char *owner, const char *thread_id,
                                  bool create)
 {
@@ -87,7 +114,7 @@ struct frame_log *thread_log_get(struct thread_logs *t, const char *owner, const
     pthread_mutex_lock(&t->lock);
     for (l = t->first; l && !str_eq(l->key, key);)
         l = l->next;
-    if (!l && create && t->count < LOGS_MAX)
+    if (!l && create && room_make(t))
         l = log_new(t, key);
     if (l) {
         l->used_ms = clock_ms();
@@ -114,16 +141,24 @@ void thread_log_drop(struct thread_logs *t, const char *owner, const char *threa
 
 void thread_logs_sweep(struct thread_logs *t)
 {
+    struct thread_log **oldest;
     int64_t now = clock_ms();
+    size_t bytes = 0;
 
     pthread_mutex_lock(&t->lock);
     for (struct thread_log **at = &t->first; *at;) {
-        if (frame_log_followers((*at)->log) > 0)
+        if (frame_log_is_shared((*at)->log))
             (*at)->used_ms = now;
-        if (now - (*at)->used_ms > IDLE_MS)
+        if (now - (*at)->used_ms > IDLE_MS) {
             log_remove(t, at);
-        else
-            at = &(*at)->next;
+            continue;
+        }
+        bytes += frame_log_bytes((*at)->log);
+        at = &(*at)->next;
+    }
+    while (bytes > ALL_BYTES && (oldest = oldest_find(t))) {
+        bytes -= frame_log_bytes((*oldest)->log);
+        log_remove(t, oldest);
     }
     pthread_mutex_unlock(&t->lock);
 }

@@ -13,13 +13,15 @@ struct thread_logs;
 int thread_logs_new(struct thread_logs **ret, struct error *reterr) must_check;
 void thread_logs_free(struct thread_logs *t);
 
-/* Referenced; a new one where there is none and `create`, else NULL. */
+/* Referenced; a new one where there is none and `create`, else NULL. Where there are too many, the
+ * one that was not used for the longest time makes room. */
 struct frame_log *thread_log_get(struct thread_logs *t, const char *owner, const char *thread_id,
                                  bool create);
 
 /* The thread is gone: followers end. */
 void thread_log_drop(struct thread_logs *t, const char *owner, const char *thread_id);
-/* Forgets those without followers that were not used for some time. */
+/* Forgets those that nobody has now and that were not used for some time, and the oldest of them
+ * while all together are too large. */
 void thread_logs_sweep(struct thread_logs *t);
 /* Ends all followers: the server stops. */
 void thread_logs_close(struct thread_logs *t);
