@@ -69,3 +69,14 @@ def node(name, script, options, timeout=120, on_line=None):
         reader.join()
     assert status == 0, f"{script}: {status} {errors[0][-4000:]} {lines[-3:]}"
     return json.loads(lines[-1])
+
+
+def python(name, script, options, timeout=120, **settings):
+    """Run a Python script in an environment of its own; return what it printed last, as JSON."""
+    with tempfile.TemporaryDirectory(prefix="foreign-") as directory:
+        done = subprocess.run(
+            [environment(name) / "bin/python", ROOT / "tests/integration" / script,
+             json.dumps(options)], capture_output=True, text=True, timeout=timeout, check=False,
+            cwd=directory, env=os.environ | QUIET | settings | {"HOME": directory})
+    assert done.returncode == 0, f"{script}: {done.stderr[-4000:]}"
+    return json.loads(done.stdout.splitlines()[-1])

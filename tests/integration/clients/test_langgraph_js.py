@@ -121,7 +121,9 @@ def test_hooks_stop(hooks, api):
     _, seen = hooks
     runs = api.get(f"/threads/{seen['threadId']}/runs?limit=100").json
     stopped, = [r for r in runs if r["input"] and "never" in str(r["input"])]
-    assert stopped["status"] == "interrupted"
+    api.get(f"/threads/{seen['threadId']}/runs/{stopped['run_id']}/join")
+    run = api.get(f"/threads/{seen['threadId']}/runs/{stopped['run_id']}").json
+    assert run["status"] == "interrupted"
 
 
 def test_hooks_branch(hooks):
