@@ -386,16 +386,25 @@ int run_params_parse(struct http_request *req, yyjson_val *body, const char *thr
 
 /* ---- as clients see it ---- */
 
+static bool flag_of(yyjson_doc *kwargs, const char *name)
+{
+    return json_get_bool(yyjson_doc_get_root(kwargs), name, false);
+}
+
 static yyjson_mut_val *kwargs_format(yyjson_mut_doc *doc, const struct store_run *row)
 {
     auto_json yyjson_doc *kwargs = NULL;
-    yyjson_mut_val *copy;
+    yyjson_mut_val *copy, *configurable;
 
     if (json_parse(row->kwargs, strlen(row->kwargs), &kwargs, NULL) < 0)
         return yyjson_mut_obj(doc);
     copy = yyjson_val_mut_copy(doc, yyjson_doc_get_root(kwargs));
-    yyjson_mut_obj_remove_key(
-        yyjson_mut_obj_get(yyjson_mut_obj_get(copy, "config"), "configurable"), RUN_SECRET);
+    configurable = yyjson_mut_obj_get(yyjson_mut_obj_get(copy, "config"), "configurable");
+    yyjson_mut_obj_remove_key(configurable, RUN_SECRET);
+    yyjson_mut_obj_add_val(doc, copy, "context", yyjson_mut_val_mut_copy(doc, configurable));
+    yyjson_mut_obj_add_bool(doc, copy, "temporary", row->temporary);
+    yyjson_mut_obj_add_bool(doc, copy, "subgraphs", flag_of(kwargs, "stream_subgraphs"));
+    yyjson_mut_obj_add_bool(doc, copy, "resumable", flag_of(kwargs, "stream_resumable"));
     return copy;
 }
 
