@@ -10,9 +10,13 @@ import contextlib
 import functools
 import json
 import os
+import signal
+import socket
 import subprocess
 import tempfile
 import threading
+import time
+import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,3 +84,43 @@ def python(name, script, options, timeout=120, **settings):
             cwd=directory, env=os.environ | QUIET | settings | {"HOME": directory})
     assert done.returncode == 0, f"{script}: {done.stderr[-4000:]}"
     return json.loads(done.stdout.splitlines()[-1])
+
+
+@contextlib.contextmanager
+def oracle(timeout=60):
+    """The official Agent Server in JavaScript, in memory, with clients/oracle/graph.ts; its URL."""
+    with home("oracle") as (directory, _):
+        graph = ROOT / "tests/integration/clients/oracle/graph.ts"
+        (directory / "graph.ts").write_bytes(graph.read_bytes())
+        (directory / "package.json").write_text('{"type": "module"}')
+        (directory / "langgraph.json").write_text(
+            json.dumps({"node_version": "24", "graphs": {"agent": "./graph.ts:graph"}, "env": {}}))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        cli = directory / "node_modules/@langchain/langgraph-cli/dist/cli/cli.mjs"
+        log = directory / "log"
+        with log.open("w") as output:
+            process = subprocess.Popen(
+                [NODE, cli, "dev", "--host", "127.0.0.1", "--port", str(port), "--no-browser",
+                 "--no-reload"], cwd=directory, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output, start_new_session=True,
+                env=os.environ | QUIET | {"HOME": str(directory)})
+        url, until = f"http://127.0.0.1:{port}", time.monotonic() + timeout
+        try:
+            while not answers(f"{url}/ok"):
+                assert process.poll() is None and time.monotonic() < until, log.read_text()[-3000:]
+                time.sleep(0.1)
+            yield url
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def answers(url):
+    """Tell whether a server gives a good answer."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:
+            return response.status == 200
+    except OSError:
+        return False
