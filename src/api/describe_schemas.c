@@ -819,7 +819,7 @@ const struct api_schema api_schemas[] = {
         },
         "chatModelApiKey": {"type": ["string", "null"], "maxLength": 2048,
                             "description": "Empty: the one that is stored stays"},
-        "chatModelBaseUrl": {"type": ["string", "null"], "maxLength": 2048, "format": "uri",
+        "chatModelBaseUrl": {"type": ["string", "null"], "maxLength": 2048,
                              "description": "http or https; empty: the provider's own"},
         "supportsVision": {"type": ["boolean", "null"]},
         "networkEnabled": {"type": ["boolean", "null"]},

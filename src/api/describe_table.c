@@ -129,8 +129,7 @@ const struct api_parameter api_path_parameters[] = {
      "32 hexadecimal digits", true},
     {"sha256", JSON({"type": "string", "pattern": "^[0-9a-f]{64}$"}), "64 hexadecimal digits",
      true},
-    {"namespace", JSON({"type": "string", "pattern": "^[A-Za-z0-9_-]+$"}), "A subgraph's name",
-     true},
+    {"namespace", JSON({"type": "string", "minLength": 1}), "A subgraph's name", true},
     {},
 };
 

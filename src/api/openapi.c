@@ -55,9 +55,9 @@ static void parameter_add(yyjson_mut_doc *doc, yyjson_mut_val *list, const struc
 }
 
 static const struct api_parameter header_parameters[] = {
-    {"Last-Event-ID", "{\"type\":\"string\",\"pattern\":\"^-?[0-9]{0,4}$\"}",
+    {"Last-Event-ID", "{\"type\":\"string\"}",
      "The id of the last event that came: what followed it is sent again; -1: all of it", false},
-    {"Prefer", "{\"enum\":[\"return=minimal\"]}", "return=minimal: 204 without a body", false},
+    {"Prefer", "{\"type\":\"string\"}", "return=minimal: 204 without a body", false},
 };
 
 static void parameters_add(yyjson_mut_doc *doc, yyjson_mut_val *operation,
@@ -115,14 +115,26 @@ static void content_add(yyjson_mut_doc *doc, yyjson_mut_val *holder, const char 
     yyjson_mut_obj_add_val(doc, yyjson_mut_obj_add_obj(doc, content, type), "schema", schema);
 }
 
-static void body_add(yyjson_mut_doc *doc, yyjson_mut_val *operation, const struct api_operation *o)
+/* A body that is missing is an empty object. */
+static bool body_is_required(const struct api *api, const struct api_operation *o)
+{
+    auto_json yyjson_doc *empty = yyjson_read("{}", 2, 0);
+    struct error error;
+
+    return o->flags & OPERATION_ARRAY ||
+           shapes_check(api->shapes, shapes_find(api->shapes, o->body), yyjson_doc_get_root(empty),
+                        &error) < 0;
+}
+
+static void body_add(const struct api *api, yyjson_mut_doc *doc, yyjson_mut_val *operation,
+                     const struct api_operation *o)
 {
     yyjson_mut_val *body, *schema;
 
     if (!o->body)
         return;
     body = yyjson_mut_obj_add_obj(doc, operation, "requestBody");
-    yyjson_mut_obj_add_bool(doc, body, "required", true);
+    yyjson_mut_obj_add_bool(doc, body, "required", body_is_required(api, o));
     schema = ref_make(doc, o->body);
     if (o->flags & OPERATION_ARRAY) {
         schema = list_make(doc, schema);
@@ -271,7 +283,7 @@ static void operation_add(const struct api *api, yyjson_mut_doc *doc, yyjson_mut
     tag_add(doc, operation, o);
     yyjson_mut_obj_add_str(doc, operation, "summary", route->summary);
     parameters_add(doc, operation, o);
-    body_add(doc, operation, o);
+    body_add(api, doc, operation, o);
     responses_add(doc, operation, o);
     if (api_has_keys(api) && (o->flags & OPERATION_OPEN))
         yyjson_mut_obj_add_arr(doc, operation, "security");

@@ -7,6 +7,7 @@
 #include "api/describe.h"
 
 #include "base/str.h"
+#include "base/uuid.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -334,6 +335,8 @@ static int text_check(const struct walk *w, yyjson_val *schema, const char *type
                    : number_check(w, schema, (double)number, at);
     if (str_eq(type, "boolean") && str_parse_bool(value, &truth) < 0)
         return complain(w, at, "has to be true or false");
+    if (str_eq(json_get_str(schema, "format", ""), "uuid") && !uuid_check(value))
+        return complain(w, at, "has to be a UUID");
     return 0;
 }
 

@@ -182,11 +182,11 @@ TEST(queries_are_checked_by_their_schemas)
         const char *name, *value;
         bool fits;
     } cases[] = {
-        {"limit", "1", true},    {"limit", "1000", true},    {"limit", "0", false},
-        {"limit", "x", false},   {"wait", "1", true},        {"wait", "true", true},
-        {"wait", "2", false},    {"action", "cancel", true}, {"action", "stop", false},
-        {"xray", "false", true}, {"xray", "3", true},        {"xray", "-1", false},
-        {"xray", "deep", false}, {"path", "", true},
+        {"limit", "1", true},      {"limit", "1000", true}, {"limit", "0", false},
+        {"limit", "x", false},     {"wait", "1", true},     {"wait", "true", true},
+        {"wait", "2", false},      {"before", "x", false},  {"action", "cancel", true},
+        {"action", "stop", false}, {"xray", "false", true}, {"xray", "3", true},
+        {"xray", "-1", false},     {"xray", "deep", false}, {"path", "", true},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
