@@ -86,35 +86,11 @@ def python(name, script, options, timeout=120, **settings):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@contextlib.contextmanager
-def oracle(timeout=60):
-    """The official Agent Server in JavaScript, in memory, with clients/oracle/graph.ts; its URL."""
-    with home("oracle") as (directory, _):
-        graph = ROOT / "tests/integration/clients/oracle/graph.ts"
-        (directory / "graph.ts").write_bytes(graph.read_bytes())
-        (directory / "package.json").write_text('{"type": "module"}')
-        (directory / "langgraph.json").write_text(
-            json.dumps({"node_version": "24", "graphs": {"agent": "./graph.ts:graph"}, "env": {}}))
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        cli = directory / "node_modules/@langchain/langgraph-cli/dist/cli/cli.mjs"
-        log = directory / "log"
-        with log.open("w") as output:
-            process = subprocess.Popen(
-                [NODE, cli, "dev", "--host", "127.0.0.1", "--port", str(port), "--no-browser",
-                 "--no-reload"], cwd=directory, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=output, start_new_session=True,
-                env=os.environ | QUIET | {"HOME": str(directory)})
-        url, until = f"http://127.0.0.1:{port}", time.monotonic() + timeout
-        try:
-            while not answers(f"{url}/ok"):
-                assert process.poll() is None and time.monotonic() < until, log.read_text()[-3000:]
-                time.sleep(0.1)
-            yield url
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+def free_port():
+    """Return a port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def answers(url):
@@ -124,3 +100,53 @@ def answers(url):
             return response.status == 200
     except OSError:
         return False
+
+
+@contextlib.contextmanager
+def served(directory, words, probe, timeout=60):
+    """Run a server of Node until it answers at `probe`, and end it with all its children."""
+    log = directory / "log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [NODE, *words], cwd=directory, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True, env=os.environ | QUIET | {"HOME": str(directory)})
+    until = time.monotonic() + timeout
+    try:
+        while not answers(probe):
+            assert process.poll() is None and time.monotonic() < until, log.read_text()[-3000:]
+            time.sleep(0.1)
+        yield log
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextlib.contextmanager
+def oracle():
+    """The official Agent Server in JavaScript, in memory, with clients/oracle/graph.ts; its URL."""
+    with home("oracle") as (directory, _):
+        graph = ROOT / "tests/integration/clients/oracle/graph.ts"
+        (directory / "graph.ts").write_bytes(graph.read_bytes())
+        (directory / "package.json").write_text('{"type": "module"}')
+        (directory / "langgraph.json").write_text(
+            json.dumps({"node_version": "24", "graphs": {"agent": "./graph.ts:graph"}, "env": {}}))
+        port = free_port()
+        cli = directory / "node_modules/@langchain/langgraph-cli/dist/cli/cli.mjs"
+        words = [cli, "dev", "--host", "127.0.0.1", "--port", str(port), "--no-browser",
+                 "--no-reload"]
+        url = f"http://127.0.0.1:{port}"
+        with served(directory, words, f"{url}/ok"):
+            yield url
+
+
+@contextlib.contextmanager
+def aimock(fixtures):
+    """A double of all providers, by CopilotKit's aimock: its URL. Fixtures are a list of theirs."""
+    with home("web") as (directory, _):
+        (directory / "fixtures.json").write_text(json.dumps({"fixtures": fixtures}))
+        port = free_port()
+        words = [directory / "node_modules/@copilotkit/aimock/dist/cli.js", "-p", str(port),
+                 "-f", directory / "fixtures.json", "--validate-on-load", "--strict"]
+        url = f"http://127.0.0.1:{port}"
+        with served(directory, words, f"{url}/v1/models"):
+            yield url
