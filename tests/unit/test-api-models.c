@@ -185,6 +185,7 @@ TEST(api_36_settings_of_another_key_are_an_error)
 
     modelstest_open(&t);
     assert_ok(store_settings_put(t.api.store, "ann", "gAAAAABnot-a-token", &err), err);
-    assert_int_eq(api_model_resolve(&t.api, "ann", NULL, &t.arena, &model, &err),
-                  test_is_torture() ? -(int)err.code : -ERR_DENIED);
+    assert_true(api_model_resolve(&t.api, "ann", NULL, &t.arena, &model, &err) < 0);
+    if (!test_is_torture())
+        assert_int_eq(err.code, ERR_DENIED);
 }
