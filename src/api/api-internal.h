@@ -140,6 +140,10 @@ void api_thread_clean(struct api *api, const char *thread_id);
 int api_thread_delete(struct api *api, const char *owner, const char *thread_id,
                       struct error *reterr) must_check;
 
+/* {"messages": [...]} of a checkpoint (NULL: the newest); <0 and nothing when there is none. */
+int api_values_append(struct api *api, const char *thread_id, const char *checkpoint_id,
+                      struct buf *ret) must_check;
+
 /* At the start: the system's assistant, and exports of sessions that live on. */
 int api_recover(struct api *api, struct error *reterr) must_check;
 

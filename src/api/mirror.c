@@ -21,19 +21,9 @@ static void put(struct live_run *r, const char *event, const char *data, uint32_
 /* The state's values as they are now; {} for none. */
 static void values_load(struct live_run *r, const struct store_run *row, struct buf *ret)
 {
-    auto_arena struct arena arena;
-    struct agent_state state = {};
-
-    arena_init(&arena, MIRROR_ARENA_MAX);
-    if (agent_state_load(r->live->api->agent, r->thread_id, row->checkpoint, &arena, &state, NULL) <
-            0 ||
-        buf_append_str(ret, "{\"messages\":") < 0 ||
-        transcript_write(&state.messages, ret, NULL) < 0 || buf_append_byte(ret, '}') < 0) {
+    if (api_values_append(r->live->api, r->thread_id, row->checkpoint, ret) < 0 &&
+        buf_append_str(ret, "{}") < 0)
         buf_clear(ret);
-        if (buf_append_str(ret, "{}") < 0)
-            buf_clear(ret);
-    }
-    transcript_done(&state.messages);
 }
 
 /* Whether the run's frames are the caller's to write now: not those of one that is run here, and

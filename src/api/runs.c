@@ -213,20 +213,14 @@ static const char *run_id_of(struct http_request *req, const char **ret_thread)
 static void on_get(struct http_request *req)
 {
     const char *thread_id, *run_id = run_id_of(req, &thread_id);
-    struct agent_state state = {};
     struct store_run row = {};
     auto_buf struct buf values;
 
+    buf_init(&values, API_ANSWER_MAX);
     if (!run_id || row_get(req, thread_id, run_id, &row) < 0)
         return;
-    buf_init(&values, API_ANSWER_MAX);
-    if (row.checkpoint && !str_eq(row.status, "pending") && !str_eq(row.status, "running") &&
-        agent_state_load(api_of(req)->agent, thread_id, row.checkpoint, http_arena(req), &state,
-                         NULL) == 0 &&
-        (buf_append_str(&values, "{\"messages\":") < 0 ||
-         transcript_write(&state.messages, &values, NULL) < 0 || buf_append_byte(&values, '}') < 0))
-        buf_clear(&values);
-    transcript_done(&state.messages);
+    if (row.checkpoint && !str_eq(row.status, "pending") && !str_eq(row.status, "running"))
+        (void)!api_values_append(api_of(req), thread_id, row.checkpoint, &values);
     row_reply(req, &row, values.len ? buf_str(&values) : NULL);
 }
 

@@ -23,26 +23,55 @@ static void fresh_reply(struct http_request *req)
                    "\"checkpoint_id\":null,\"parent_checkpoint_id\":null}");
 }
 
-static void state_reply(struct http_request *req, const char *checkpoint_id)
+/* Its own arena for each state: a history may have many large ones. */
+static int state_append(struct http_request *req, const char *thread_id, const char *checkpoint_id,
+                        struct buf *ret, struct error *reterr)
+{
+    struct agent *agent = api_of(req)->agent;
+    struct agent_state state = {};
+    auto_arena struct arena arena;
+    int r;
+
+    arena_init(&arena, API_ANSWER_MAX);
+    r = agent_state_load(agent, thread_id, checkpoint_id, &arena, &state, reterr);
+    if (r == 0)
+        r = agent_state_write(agent, &state, wants_inline(req), ret, reterr);
+    transcript_done(&state.messages);
+    return r;
+}
+
+int api_values_append(struct api *api, const char *thread_id, const char *checkpoint_id,
+                      struct buf *ret)
 {
     struct agent_state state = {};
+    auto_arena struct arena arena;
+    size_t before = ret->len;
+    int r;
+
+    arena_init(&arena, API_ANSWER_MAX);
+    r = agent_state_load(api->agent, thread_id, checkpoint_id, &arena, &state, NULL);
+    if (r == 0 &&
+        (buf_append_str(ret, "{\"messages\":") < 0 ||
+         transcript_write(&state.messages, ret, NULL) < 0 || buf_append_byte(ret, '}') < 0)) {
+        ret->len = before;
+        r = -1;
+    }
+    transcript_done(&state.messages);
+    return r;
+}
+
+static void state_reply(struct http_request *req, const char *checkpoint_id)
+{
     struct store_thread t = {};
     struct error error;
     auto_buf struct buf b;
-    int r;
 
+    buf_init(&b, API_ANSWER_MAX);
     if (thread_get(req, &t) < 0)
         return;
-    buf_init(&b, API_ANSWER_MAX);
-    if (!t.head && !checkpoint_id) {
+    if (!t.head && !checkpoint_id)
         fresh_reply(req);
-        return;
-    }
-    r = agent_state_load(api_of(req)->agent, t.id, checkpoint_id, http_arena(req), &state, &error);
-    if (r == 0)
-        r = agent_state_write(api_of(req)->agent, &state, wants_inline(req), &b, &error);
-    transcript_done(&state.messages);
-    if (r < 0)
+    else if (state_append(req, t.id, checkpoint_id, &b, &error) < 0)
         api_fail(req, &error);
     else
         api_reply(req, 200, &b);
@@ -150,23 +179,17 @@ struct history {
 static int history_write(struct http_request *req, const char *thread_id, const struct history *h,
                          struct buf *ret, struct error *reterr)
 {
-    struct api *api = api_of(req);
     struct store_checkpoint *list = NULL;
     size_t count = 0;
-    int r = store_checkpoint_list(api->store, thread_id, h->before, h->metadata, h->limit,
+    int r = store_checkpoint_list(api_of(req)->store, thread_id, h->before, h->metadata, h->limit,
                                   http_arena(req), &list, &count, reterr);
 
     if (r < 0 || buf_append_byte(ret, '[') < 0)
         return r < 0 ? r : error_no_memory(reterr);
     for (size_t i = 0; i < count && r == 0; i++) {
-        struct agent_state state = {};
-
         if (i > 0 && buf_append_byte(ret, ',') < 0)
             return error_no_memory(reterr);
-        r = agent_state_load(api->agent, thread_id, list[i].id, http_arena(req), &state, reterr);
-        if (r == 0)
-            r = agent_state_write(api->agent, &state, wants_inline(req), ret, reterr);
-        transcript_done(&state.messages);
+        r = state_append(req, thread_id, list[i].id, ret, reterr);
     }
     if (r == 0 && buf_append_byte(ret, ']') < 0)
         r = error_no_memory(reterr);
@@ -179,9 +202,9 @@ static void history_reply(struct http_request *req, const struct history *h)
     struct error error;
     auto_buf struct buf b;
 
+    buf_init(&b, API_ANSWER_MAX);
     if (thread_get(req, &t) < 0)
         return;
-    buf_init(&b, API_ANSWER_MAX);
     if (history_write(req, t.id, h, &b, &error) < 0)
         api_fail(req, &error);
     else

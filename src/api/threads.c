@@ -19,18 +19,12 @@ static const char *const sort_columns[] = {"thread_id", "status", "created_at", 
 static yyjson_mut_val *values_format(struct http_request *req, yyjson_mut_doc *doc,
                                      const struct store_thread *t)
 {
-    struct agent_state state = {};
     auto_buf struct buf text;
-    yyjson_mut_val *values = yyjson_mut_null(doc);
 
     buf_init(&text, API_ANSWER_MAX);
-    if (t->head &&
-        agent_state_load(api_of(req)->agent, t->id, NULL, http_arena(req), &state, NULL) == 0 &&
-        buf_append_str(&text, "{\"messages\":") == 0 &&
-        transcript_write(&state.messages, &text, NULL) == 0 && buf_append_byte(&text, '}') == 0)
-        values = yyjson_mut_rawncpy(doc, buf_str(&text), text.len);
-    transcript_done(&state.messages);
-    return values;
+    if (!t->head || api_values_append(api_of(req), t->id, NULL, &text) < 0)
+        return yyjson_mut_null(doc);
+    return yyjson_mut_rawncpy(doc, buf_str(&text), text.len);
 }
 
 yyjson_mut_val *thread_format(struct http_request *req, yyjson_mut_doc *doc,

@@ -16,7 +16,7 @@ struct MHD_Connection;
 struct MHD_Daemon;
 
 enum {
-    HTTP_ARENA_MAX = 4 << 20,
+    HTTP_ARENA_MAX = 64 << 20, /* what a body of the largest size becomes */
     HTTP_PARAMS_MAX = 16,
     HTTP_HEADERS_MAX = 128,
     HTTP_ANSWER_HEADERS_MAX = 32,

@@ -237,3 +237,17 @@ def test_sto_22_cancel_finish_and_delete_race(model, tmp_path):
         assert len(ends) == 240 and all(len(end) == 1 for end in ends.values())
         assert server.run(server.thread(), "say: said")[-1].data == {"status": "success"}
         assert "sandbox_agent_runs_active 0" in server.get("/metrics").text
+
+
+def test_a_conversation_with_large_pictures(model, tmp_path):
+    """A picture of some megabytes in a message is a run's parameter, a state, and of a list."""
+    picture = {"type": "image", "mimeType": "image/png", "data": "A" * (9 << 20)}
+    with ApiServer(tmp_path, model) as server:
+        thread = server.thread()
+        answer = server.post(f"/threads/{thread}/runs/wait", {"assistant_id": "agent", "input": {
+            "messages": [{"role": "user", "content": [{"type": "text", "text": "say: seen"},
+                                                      picture]}]}}).json
+        assert answer["messages"][-1]["content"] == "seen"
+        assert server.messages(thread)[0]["content"][1] == picture
+        assert len(server.post(f"/threads/{thread}/history").json) == 3
+        assert server.post("/threads/search").json[0]["values"] == answer
