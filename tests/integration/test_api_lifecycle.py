@@ -247,7 +247,7 @@ def test_a_conversation_with_large_pictures(model, tmp_path):
         answer = server.post(f"/threads/{thread}/runs/wait", {"assistant_id": "agent", "input": {
             "messages": [{"role": "user", "content": [{"type": "text", "text": "say: seen"},
                                                       picture]}]}}).json
-        assert answer["messages"][-1]["content"] == "seen"
+        assert answer["messages"][-1]["content"].startswith("seen")
         assert server.messages(thread)[0]["content"][1] == picture
         assert len(server.post(f"/threads/{thread}/history").json) == 3
         assert server.post("/threads/search").json[0]["values"] == answer
