@@ -4,6 +4,7 @@
 import apiserver
 import fakemodel
 import mcpstdio
+import pgcluster
 import pytest
 
 
@@ -41,8 +42,33 @@ def model():
         assert not fake.errors, fake.errors
 
 
+@pytest.fixture(scope="session")
+def cluster():
+    """A PostgreSQL for all that want one; each of them has a database of its own."""
+    with pgcluster.Cluster() as running:
+        yield running
+
+
 @pytest.fixture(scope="module")
-def api(tmp_path_factory, model):
+def database():
+    """The settings of the database: the embedded one, unless a module has its own fixture."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory, model, database):
     """The agent's server for the tests of a module, with crons."""
-    with apiserver.ApiServer(tmp_path_factory.mktemp("api"), model, CRONS="true") as server:
+    with apiserver.ApiServer(tmp_path_factory.mktemp("api"), model, CRONS="true",
+                             **database) as server:
         yield server
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def both_databases(request):
+    """The settings of one database after the other."""
+    if request.param == "sqlite":
+        return {}
+    running = request.getfixturevalue("cluster")
+    name = request.module.__name__.rpartition(".")[2]
+    running.sql(f'CREATE DATABASE "{name}"', database="postgres")
+    return running.environment(POSTGRES_DB=name)

@@ -4,6 +4,7 @@
 import itertools
 import json
 
+import cutproxy
 import foreign
 import pytest
 
@@ -70,6 +71,19 @@ def test_sdk_protocol_v2(sdk):
     messages = [m["kwargs"] for m in sdk["output"]["messages"]]  # instances of LangChain's classes
     assert sdk["said"][-1] == messages[-1]["content"]
     assert json.loads(messages[-2]["content"])["stdout"] == "42\n"
+
+
+def test_sdk_goes_on_after_a_cut(api):
+    cuts = [3000, 900]
+    with cutproxy.CutProxy(api.url, cuts) as proxy:
+        parts = foreign.node("web", "clients/web/cut.mjs", {"url": proxy.url})
+    assert proxy.cut_count == len(cuts)
+    thread, run = parts[0]["data"]["thread_id"], parts[0]["data"]["run_id"]
+    whole = api.stream(f"/threads/{thread}/runs/{run}/stream?stream_mode=values"
+                       "&stream_mode=messages-tuple", headers={"Last-Event-ID": "-1"})
+    assert [p["id"] for p in parts[1:]] == [frame.id for frame in whole]
+    said = "".join(p["data"][0]["content"] for p in parts if p["event"] == "messages")
+    assert said == "".join(f"{i} " for i in range(60))
 
 
 # ---- React's hooks ----

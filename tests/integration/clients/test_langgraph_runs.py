@@ -14,6 +14,12 @@ APPROVE = {"configurable": {"approve_tools": ["create_session"]}}
 
 
 @pytest.fixture(scope="module")
+def database(both_databases):
+    """All of these on both databases."""
+    return both_databases
+
+
+@pytest.fixture(scope="module")
 def sdk(api):
     """The synchronous client."""
     with get_sync_client(url=api.url) as client:

@@ -6,15 +6,23 @@ steps; test_langgraph_oracle.py compares with that one live.
 """
 
 import asyncio
+import collections
 import itertools
 import json
 
 import apiserver
+import cutproxy
 import pytest
 from langgraph_sdk import errors, get_client, get_sync_client
 
 ALL_MODES = ["values", "messages", "messages-tuple", "updates", "events", "debug", "tasks",
              "checkpoints", "custom", "tools"]
+
+
+@pytest.fixture(scope="module")
+def database(both_databases):
+    """All of these on both databases."""
+    return both_databases
 
 
 @pytest.fixture(scope="module")
@@ -356,3 +364,62 @@ def test_thread_stream_answers_an_interrupt(api):
     assert asked[0]["value"]["action_requests"][0]["name"] == "create_session"
     assert [m["type"] for m in output["messages"]] == ["human", "ai", "tool", "ai"]
     assert output["messages"][2]["status"] == "error"
+
+
+# ---- connections that break ----
+
+
+def test_a_cut_stream_goes_on(api):
+    cuts = [3000, 900]
+    with cutproxy.CutProxy(api.url, cuts) as proxy, get_sync_client(url=proxy.url) as client:
+        thread = client.threads.create()["thread_id"]
+        parts = stream(client, thread, "count: 60", ["values", "messages-tuple"])
+    assert proxy.cut_count == len(cuts), "the stream was shorter than where it was to be cut"
+    resumed = [(path, headers["last-event-id"]) for _, path, headers in proxy.requests
+               if "last-event-id" in headers]
+    assert len(resumed) == len(cuts)
+    # each frame once, in order, as if nothing had been
+    run = parts[0].data["run_id"]
+    with get_sync_client(url=api.url) as client:
+        whole = list(client.runs.join_stream(thread, run, last_event_id="-1",
+                                             stream_mode=["values", "messages-tuple"]))
+    assert parts == whole
+    text = "".join(p.data[0]["content"] for p in parts if p.event == "messages")
+    assert text == "".join(f"{i} " for i in range(60))
+
+
+# ---- the path that two other servers were recorded on ----
+
+
+def test_the_recorded_path(sdk):
+    found, *_ = sdk.assistants.search(graph_id="agent")
+    assert sdk.assistants.get_schemas(found["assistant_id"])["graph_id"]
+    assert sdk.assistants.get_graph(found["assistant_id"])["nodes"]
+    before = sdk.threads.count()
+    thread = sdk.threads.create(metadata={"recorded": "path"})["thread_id"]
+    parts = stream(sdk, thread, "hi", ["values", "messages-tuple", "updates"])
+    counts = collections.Counter(part.event for part in parts)
+    assert counts.pop("messages") > 1
+    assert counts == {"metadata": 1, "values": 2, "updates": 1, "end": 1}
+    run = sdk.runs.create(thread, "agent", input=apiserver.human("hi"))
+    assert len(sdk.runs.join(thread, run["run_id"])["messages"]) == 4
+    assert sdk.runs.get(thread, run["run_id"])["status"] == "success"
+    assert len(sdk.runs.list(thread)) == 2
+    assert len(sdk.threads.get_state(thread)["values"]["messages"]) == 4
+    assert len(sdk.threads.get_history(thread, limit=10)) == 6
+    assert len(sdk.runs.wait(thread, "agent", input=apiserver.human("hi"))["messages"]) == 6
+    assert len(sdk.runs.wait(None, "agent", input=apiserver.human("hi"))["messages"]) == 2
+    resumable = sdk.runs.create(thread, "agent", input=apiserver.human("hi"),
+                                stream_mode=["values"], stream_resumable=True)
+    assert [part.event for part in sdk.runs.join_stream(
+        thread, resumable["run_id"], last_event_id="-1")] == ["metadata", "values", "values", "end"]
+    assert [t["thread_id"] for t in sdk.threads.search(metadata={"recorded": "path"})] == [thread]
+    edited = sdk.threads.update_state(thread, apiserver.human("edited"))
+    assert set(edited["checkpoint"]) >= {"thread_id", "checkpoint_ns", "checkpoint_id"}
+    copy = sdk.threads.copy(thread)
+    assert copy["metadata"]["recorded"] == "path"
+    assert sdk.threads.count() == before + 2
+    sdk.threads.delete(thread)
+    with pytest.raises(errors.NotFoundError) as caught:
+        sdk.threads.get(thread)
+    assert caught.value.response.status_code == 404

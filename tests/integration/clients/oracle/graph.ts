@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The agent as the official server would run it: a model that is a script, and one tool. The script
-// obeys the last message as tests/lib/fakemodel.py does: "call: NAME JSON", "status: N", "say: TEXT".
-// A call of "list_sessions" is approved by a person first if the run's configuration says so.
+// The agent as the official server would run it: a model that is a script, and one tool. The
+// script obeys the last message as tests/lib/fakemodel.py does: "call: NAME JSON", "status: N",
+// "say: TEXT". A call is approved by a person first if the run's configuration says so.
 
 import { BaseChatModel } from '@langchain/core/language_models/chat_models';
 import { AIMessageChunk, ToolMessage } from '@langchain/core/messages';

@@ -122,7 +122,8 @@ seen.failure = String(await until(view, 'an error', (now) => now.error));
 seen.afterFailure = (await turn(view, human('hello'), /^ai: .*hello/)).slice(-2);
 
 // the page is left while a run goes on, and opened again
-void view.now.submit(human(`hold: again ${hook}`), { streamResumable: true, onDisconnect: 'continue' });
+const leaving = { streamResumable: true, onDisconnect: 'continue' };
+void view.now.submit(human(`hold: again ${hook}`), leaving);
 await until(view, 'a piece', (now) => text(now.messages.at(-1)) === 'ai: Held');
 view.unmount();
 page.window.document.getElementById('root').outerHTML = '<div id="root"></div>';
