@@ -2,6 +2,8 @@
 """LangGraph's Python SDK: how runs are queued, left, cancelled, interrupted, resumed, and fail."""
 
 import json
+import os
+import socket
 import subprocess
 import threading
 import time
@@ -471,6 +473,52 @@ def test_case_42_drop_and_join_again(api, sdk, model, thread):
     assert first + rest == whole and whole[0].event == "metadata" and whole[-1].event == "end"
     follower.join(20)
     assert [f.event for f in seen][:1] == ["metadata"] and seen[-1].data == {"status": "success"}
+
+
+def test_case_42_only_a_real_close_cancels(api, sdk, model, thread):
+    """A client that only sends no more is still there."""
+    for way, end in (("half", "success"), ("whole", "interrupted")):
+        gate = f"{way} {thread}"
+        stream = api.stream(f"/threads/{thread}/runs/stream", {
+            "assistant_id": "agent", "input": apiserver.human(f"hold: {gate}"),
+            "on_disconnect": "cancel", "stream_mode": ["messages-tuple"]})
+        run = stream.until("metadata").data["run_id"]
+        stream.until("messages")
+        with socket.socket(fileno=os.dup(stream.response.fileno())) as again:
+            again.shutdown(socket.SHUT_WR if way == "half" else socket.SHUT_RDWR)
+        if way == "half":
+            model.release(gate)
+            assert stream.until("end").data == {"status": end}
+        stream.close()
+        assert status(sdk, thread, run) == end
+        model.release(gate)
+
+
+def test_silence_is_broken(api, sdk, model, thread):
+    """Streams in which nothing happens have a comment within six seconds."""
+    stream = api.stream(f"/threads/{thread}/runs/stream", {
+        "assistant_id": "agent", "input": apiserver.human(f"hold: {thread}"),
+        "stream_mode": ["custom"]})
+    others = [api.stream(f"/threads/{thread}/stream"),
+              api.stream(f"/threads/{thread}/stream/events", {"channels": ["custom"]})]
+    begin = time.monotonic()
+    for open_stream in (stream, *others):
+        while not open_stream.response.readline().startswith(b":"):
+            pass
+    assert time.monotonic() - begin < 6
+    model.release(thread)
+    assert stream.until("end").data == {"status": "success"}
+    for open_stream in others:
+        open_stream.close()
+
+
+def test_states_are_not_edited_while_a_run_goes_on(sdk, model, thread, held):
+    with pytest.raises(errors.ConflictError):
+        sdk.threads.update_state(thread, apiserver.human("meanwhile"))
+    run, gate = held
+    model.release(gate)
+    assert status(sdk, thread, run) == "success"
+    sdk.threads.update_state(thread, apiserver.human("afterwards"))
 
 
 def test_case_43_nobody_reads(api, sdk, thread):
