@@ -14,6 +14,7 @@
 #include "session/transfer.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 
 /* ---- one thread ---- */
 
@@ -170,6 +171,8 @@ void api_sweep(struct api *api)
         log_warn("items whose time is over stay: %s", error.text);
     exports_prune(api);
     upload_sweep(api->settings->storage_dir);
+    /* Each thread's part of the heap keeps what large runs had, long after it was freed. */
+    malloc_trim(0);
 }
 
 int api_recover(struct api *api, struct error *reterr)
