@@ -63,6 +63,9 @@ const struct api_parameter *api_parameter_find(const struct api_parameter *list,
 /* The next name of a list with blanks, and its length; NULL at the end. */
 const char *api_name_next(const char **list, size_t *ret_len);
 
+/* What operations belong together by: the first part of the path, or "system". */
+const char *api_operation_tag(const struct api_operation *o, size_t *ret_len);
+
 /* The route of an operation, with its summary; NULL where it is not served. */
 const struct route_entry *api_operation_route(const struct api *api, const struct api_operation *o);
 

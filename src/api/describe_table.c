@@ -186,6 +186,15 @@ const struct api_operation *api_operation_find(const char *method, const char *p
     return NULL;
 }
 
+const char *api_operation_tag(const struct api_operation *o, size_t *ret_len)
+{
+    const char *tag =
+        o->flags & OPERATION_OPEN || str_eq(o->path, "/metrics") ? "system" : o->path + 1;
+
+    *ret_len = strcspn(tag, "/");
+    return tag;
+}
+
 const struct api_parameter *api_parameter_find(const struct api_parameter *list, const char *name,
                                                size_t len)
 {

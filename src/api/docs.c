@@ -113,25 +113,46 @@ static int operation_write(struct buf *b, const struct api_operation *o, const c
     return r < 0 ? r : buf_append_str(b, "</details>");
 }
 
-static int operations_write(const struct api *api, struct buf *b)
+static bool tag_is(const struct api_operation *o, const char *tag, size_t len)
 {
-    const char *tag = "";
-    size_t tag_len = 0;
-    int r = 0;
+    size_t own_len;
+    const char *own = api_operation_tag(o, &own_len);
+
+    return own_len == len && memcmp(own, tag, len) == 0;
+}
+
+static bool tag_is_first(const struct api_operation *o, const char *tag, size_t len)
+{
+    const struct api_operation *first = api_operations;
+
+    while (!tag_is(first, tag, len))
+        first++;
+    return first == o;
+}
+
+static int tag_write(const struct api *api, struct buf *b, const char *tag, size_t len)
+{
+    int r = buf_printf(b, "<h2>%.*s</h2>", (int)len, tag);
 
     for (const struct api_operation *o = api_operations; o->path && r == 0; o++) {
         const struct route_entry *route = api_operation_route(api, o);
-        const char *name = o->flags & OPERATION_OPEN ? "system" : o->path + 1;
-        size_t len = strcspn(name, "/");
 
-        if (!route)
-            continue;
-        if (len != tag_len || memcmp(name, tag, len) != 0)
-            r = buf_printf(b, "<h2>%.*s</h2>", (int)len, name);
-        tag = name;
-        tag_len = len;
-        if (r == 0)
+        if (route && tag_is(o, tag, len))
             r = operation_write(b, o, route->summary);
+    }
+    return r;
+}
+
+static int operations_write(const struct api *api, struct buf *b)
+{
+    int r = 0;
+
+    for (const struct api_operation *o = api_operations; o->path && r == 0; o++) {
+        size_t len;
+        const char *tag = api_operation_tag(o, &len);
+
+        if (tag_is_first(o, tag, len))
+            r = tag_write(api, b, tag, len);
     }
     return r;
 }

@@ -256,12 +256,10 @@ static void id_add(yyjson_mut_doc *doc, yyjson_mut_val *operation, const struct 
 static void tag_add(yyjson_mut_doc *doc, yyjson_mut_val *operation, const struct api_operation *o)
 {
     yyjson_mut_val *tags = yyjson_mut_obj_add_arr(doc, operation, "tags");
-    size_t len = strcspn(o->path + 1, "/");
+    size_t len;
+    const char *tag = api_operation_tag(o, &len);
 
-    if (o->flags & OPERATION_OPEN)
-        yyjson_mut_arr_add_str(doc, tags, "system");
-    else
-        yyjson_mut_arr_add_strncpy(doc, tags, o->path + 1, len);
+    yyjson_mut_arr_add_strncpy(doc, tags, tag, len);
 }
 
 static void operation_add(const struct api *api, yyjson_mut_doc *doc, yyjson_mut_val *paths,
