@@ -236,6 +236,18 @@ def fd_count(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
+def settled_fds(pid):
+    """Return how many descriptors a process has once connections of before have ended."""
+    counts = [fd_count(pid)]
+    deadline = time.monotonic() + 30
+    while len(counts) < 6 or len(set(counts[-6:])) > 1:
+        if time.monotonic() > deadline:
+            raise AssertionError(f"descriptors come and go: {counts[-20:]}")
+        time.sleep(0.1)
+        counts.append(fd_count(pid))
+    return counts[-1]
+
+
 def rss(pid):
     """Return the resident memory of a process in bytes."""
     with open(f"/proc/{pid}/statm", encoding="ascii") as file:
