@@ -178,7 +178,8 @@ def test_api_04_pipelined_requests_are_answered_in_order(server):
 
 
 TARGETS = [("http://{own}/ok", {200}), ("http://evil.test/ok", {400, 403}), ("{own}", {400}),
-           ("*", {400, 404}), ("//ok", {400, 404}), ("/%2e%2e/ok", {400, 404}), ("/../ok", {400, 404}),
+           ("*", {400, 404}), ("//ok", {400, 404}), ("/%2e%2e/ok", {400, 404}),
+           ("/../ok", {400, 404}),
            ("/ok/..", {400, 404}), ("/./ok", {400, 404}), ("/ok;x", {404}), ("/ok%2f", {400, 404}),
            ("/threads%2fsearch", {400, 404}), ("/ok\\", {400, 404}), ("/o%6b", {200}),
            ("/ok#x", {400}), ("/ok?x=%00", {200, 400}), ("/ok%00", {400, 404}), ("/ok%", {400}),
@@ -753,7 +754,7 @@ def test_api_18_nothing_is_injected_into_the_log(server, peer):
 
 
 def test_api_18_secrets_are_nowhere(keyed, alice):
-    """API-18, STO-32: not in the log, not in metrics, not in the database or any file of ours."""
+    """API-18, STO-32: not in the log, not in metrics, not in the database or any file."""
     secrets = ["sk-canary-of-a-run-0123456789", CANARY + "-key", MODEL_KEY, ALICE, BOB,
                "guess-canary-0123456789", "bearer-canary-0123456789"]
     peer = alice.peer
@@ -851,7 +852,7 @@ def test_api_20_a_key_does_not_open_the_door_to_pages(keyed):
 
 
 def test_api_22_forms_of_foreign_pages(server, peer):
-    """API-22: what a page can send without asking first changes nothing, with an Origin or none."""
+    """API-22: what a page can send without asking first changes nothing, whatever its Origin."""
     bodies = [("text/plain", b"{}"), ("application/x-www-form-urlencoded", b"a=b"),
               ("multipart/form-data; boundary=b", b"--b--\r\n")]
     paths = [("POST", "/threads"), ("POST", "/runs"), ("POST", "/runs/wait"),
@@ -986,7 +987,7 @@ def sealed_server(directory, model, **settings):
 
 
 def test_api_36_a_wrong_encryption_key_is_an_error(model, tmp_path):
-    """API-36: what cannot be opened is an error that says so, is not overwritten, and comes back."""
+    """API-36: what cannot be opened is an error that says so, is kept, and comes back."""
     first, second = "A" * 43 + "=", "B" * 42 + "E="
     secret = "sk-canary-sealed-0123456789"
     with sealed_server(tmp_path, model, ENCRYPTION_KEY=first) as server:
@@ -1153,8 +1154,8 @@ def test_api_38_filters_cost_little(peer):
         for path, body in (
                 ("/store/items/search", {"namespace_prefix": ["a"], "query": word}),
                 ("/store/items/search", {"namespace_prefix": [], "filter": {"text": word}}),
-                ("/store/items/search", {"namespace_prefix": [], "filter": {"text": {"$gt": word}}}),
-                ("/store/items/search", {"namespace_prefix": [], "filter": {word: {word: word}}}),
+                ("/store/items/search", {"filter": {"text": {"$gt": word}}}),
+                ("/store/items/search", {"filter": {word: {word: word}}}),
                 ("/store/namespaces", {"prefix": [word[:500]], "suffix": [word[:500]]}),
                 ("/threads/search", {"metadata": {"text": word}}),
                 ("/threads/search", {"metadata": {word[:500]: {word[:500]: [word]}}}),
