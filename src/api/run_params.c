@@ -259,12 +259,14 @@ static const char *checkpoint_of(yyjson_val *body)
     return id ? id : json_get_str(member_of(config, "configurable"), "checkpoint_id", NULL);
 }
 
-/* An empty input beside a command or a checkpoint is none: some clients send it always. */
+/* Beside a command an input is none, and an empty one is none anywhere: some clients send it
+ * always.
+ */
 static yyjson_val *input_of(yyjson_val *body)
 {
     yyjson_val *input = member_of(body, "input");
 
-    return yyjson_obj_size(input) == 0 ? NULL : input;
+    return member_of(body, "command") || yyjson_obj_size(input) == 0 ? NULL : input;
 }
 
 static int kwargs_make(struct http_request *req, yyjson_val *body, const struct store_assistant *a,
@@ -324,16 +326,6 @@ static const char *thread_metadata(struct http_request *req, const struct store_
                         a->graph_id, a->id);
 }
 
-static int command_check(struct http_request *req, yyjson_val *body, struct run_params *ret)
-{
-    yyjson_val *command = member_of(body, "command");
-
-    if (command && input_of(body))
-        return api_unprocessable(req, "a run has either an input or a command");
-    ret->create.new.resume = command &&yyjson_obj_get(command, "resume");
-    return 0;
-}
-
 static int row_fill(struct http_request *req, yyjson_val *body, const char *thread_id,
                     struct run_params *ret)
 {
@@ -370,11 +362,12 @@ int run_params_parse(struct http_request *req, yyjson_val *body, const char *thr
 
     *ret = (struct run_params){};
     if (members_check(req, body) < 0 || words_check(req, body) < 0 ||
-        command_check(req, body, ret) < 0 || assistant_find(req, body, &a) < 0 ||
-        row_fill(req, body, thread_id, ret) < 0 || kwargs_make(req, body, &a, &new->run.kwargs) < 0)
+        assistant_find(req, body, &a) < 0 || row_fill(req, body, thread_id, ret) < 0 ||
+        kwargs_make(req, body, &a, &new->run.kwargs) < 0)
         return -1;
     ret->assistant_id = a.id;
     ret->graph_id = a.graph_id;
+    new->resume = yyjson_obj_get(member_of(body, "command"), "resume") != NULL;
     new->run.assistant_id = a.id;
     new->create_thread = !str_eq(json_get_str(body, "if_not_exists", "create"), "reject");
     new->thread_metadata = thread_metadata(req, &a);
