@@ -110,7 +110,7 @@ static const char graph[] = JSON({
         } \
     }
 
-#define MODEL_KEYS \
+#define RUN_KEYS \
     "chat_model": {"type": "string", "title": "Model"}, \
     "chat_model_provider": { \
         "type": "string", \
@@ -120,7 +120,14 @@ static const char graph[] = JSON({
     "chat_model_api_key": {"type": "string", "title": "API key"}, \
     "chat_model_base_url": {"type": "string", "title": "Base URL"}, \
     "chat_model_supports_vision": {"type": ["boolean", "string"], "title": "Model takes images"}, \
-    "system_prompt": {"type": "string", "title": "System prompt"}
+    "system_prompt": {"type": "string", "title": "System prompt"}, \
+    "approve_tools": { \
+        "type": ["string", "array"], \
+        "items": {"type": "string"}, \
+        "title": "Tools whose calls a person approves" \
+    }, \
+    "answers_input": {"type": "boolean", "title": "Ask when a cell waits for input"}, \
+    "inline_displays": {"type": "boolean", "title": "Large displays in place"}
 
 /* What it is given is expanded first, words like "true" too: there must be none. */
 #define JSON_OF(...) JSON(__VA_ARGS__)
@@ -132,8 +139,8 @@ static const char schemas[] = JSON_OF(
                       "required": ["messages"]},
     "state_schema": {"title": "State", "type": "object", "properties": {MESSAGES},
                      "required": ["messages"]},
-    "config_schema": {"title": "Config", "type": "object", "properties": {MODEL_KEYS}},
-    "context_schema": {"title": "Context", "type": "object", "properties": {MODEL_KEYS}}
+    "config_schema": {"title": "Config", "type": "object", "properties": {RUN_KEYS}},
+    "context_schema": {"title": "Context", "type": "object", "properties": {RUN_KEYS}}
 );
 /* clang-format on */
 
