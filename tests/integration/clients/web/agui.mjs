@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: MIT
 // Drives a run with AG-UI's agent for LangGraph, alone or behind CopilotKit's runtime, and prints
-// the events that a user interface would get.
+// the events that a user interface would get. With "approve" a person is asked first, and refuses.
 //
-//   node agui.mjs '{"url": ..., "hook": "agui" | "copilotkit"}'
+//   node agui.mjs '{"url": ..., "hook": "agui" | "copilotkit", "approve": false}'
 
-const { url, hook } = JSON.parse(process.argv[2]);
+const { url, hook, approve } = JSON.parse(process.argv[2]);
 const threadId = crypto.randomUUID();
 const text = 'run: print(40 + 2)';
 
 /** The agent's own events of one run. */
 const alone = async () => {
   const { LangGraphAgent } = await import('@ag-ui/langgraph');
-  const agent = new LangGraphAgent({ deploymentUrl: url, graphId: 'agent' });
+  const assistantConfig = approve && { configurable: { approve_tools: ['create_session'] } };
+  const agent = new LangGraphAgent({ deploymentUrl: url, graphId: 'agent', assistantConfig });
   agent.threadId = threadId;
   agent.setMessages([{ id: crypto.randomUUID(), role: 'user', content: text }]);
   const events = [];
   const onEvent = ({ event }) => void events.push(event);
   await agent.runAgent({ runId: crypto.randomUUID() }, { onEvent });
+  if (approve) {
+    const resume = { decisions: [{ type: 'reject', message: 'not today' }] };
+    const forwardedProps = { command: { resume } };
+    await agent.runAgent({ runId: crypto.randomUUID(), forwardedProps }, { onEvent });
+  }
   return { events, messages: agent.messages };
 };
 

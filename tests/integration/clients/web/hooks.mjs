@@ -139,7 +139,11 @@ void view.now.submit(human('hold: never')).catch(() => {});
 await until(view, 'a piece', (now) => text(now.messages.at(-1)) === 'ai: Held');
 await view.now.stop();
 await until(view, 'a stop', (now) => !now.isLoading);
-seen.stopped = view.now.isLoading;
+// the page must not be gone before the server has been told
+for (seen.stopped = 'running'; seen.stopped === 'running'; ) {
+  const answer = await fetch(`${url}/threads/${threadId}/runs?limit=1`);
+  [{ status: seen.stopped }] = await answer.json();
+}
 
 // the first message in other words: a branch of its own
 if (hook === 'legacy') {
