@@ -466,7 +466,7 @@ const struct api_schema api_schemas[] = {
         },
         "command": {
             "type": ["object", "null"],
-            "description": "In place of an input: the answer to what the thread waits for",
+            "description": "The answer to what the thread waits for; then an input is passed over",
             "properties": {"resume": {}, "update": {}, "goto": {}}
         },
         "config": {"$ref": "#/components/schemas/Config"},
@@ -495,12 +495,6 @@ const struct api_schema api_schemas[] = {
         "webhook": {"type": "null", "description": "Is not served"},
         "feedback_keys": {},
         "langsmith_tracer": {}
-    },
-    "not": {
-        "required": ["input", "command"],
-        "properties": {
-            "input": {"type": "object", "minProperties": 1}, "command": {"type": "object"}
-        }
     }
 })},
 {"RunCreateStateless", JSON({
