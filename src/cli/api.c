@@ -141,14 +141,30 @@ static int http_open(struct server *s, const struct verb_args *args, struct erro
     return r;
 }
 
+/* Links lead to where the server listens, when nobody has said how clients reach it. */
+static int base_url_fill(struct server *s, const struct verb_args *args, struct error *reterr)
+{
+    static const char standard[] = "http://127.0.0.1:8000";
+    const char *listen = verb_option(args, "listen", s->settings.listen);
+
+    if (!str_eq(s->settings.api_base_url, standard) || str_ends(listen, ":0") ||
+        str_starts(listen, "0.0.0.0:") || str_starts(listen, "[::]:"))
+        return 0;
+    s->settings.api_base_url = arena_printf(&s->settings.arena, "http://%s", listen);
+    return s->settings.api_base_url ? 0 : error_no_memory(reterr);
+}
+
 static int serve(struct server *s, const struct verb_args *args, struct error *reterr)
 {
     struct pollfd stop;
-    int r = api_new(&(struct api_options){.size = sizeof(struct api_options),
-                                          .settings = &s->settings,
-                                          .manager = s->manager},
-                    &s->api, reterr);
+    int r = base_url_fill(s, args, reterr);
 
+    if (r < 0)
+        return r;
+    r = api_new(&(struct api_options){.size = sizeof(struct api_options),
+                                      .settings = &s->settings,
+                                      .manager = s->manager},
+                &s->api, reterr);
     if (r < 0 || (r = tables_fill(s, reterr)) < 0 || (r = signals_take(s, reterr)) < 0 ||
         (r = http_open(s, args, reterr)) < 0)
         return r;
