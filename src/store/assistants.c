@@ -247,41 +247,27 @@ struct search {
     int64_t *ret_total;
 };
 
-static void add_filter(struct query *q, const struct search *w)
+static void add_filter(struct query *q, const void *user)
 {
+    const struct search *w = user;
+
     query_bind(q, " WHERE (owner = ? OR owner = '')", STORE_T(w->owner));
     query_bind_if(q, " AND graph_id = ?", w->filter->graph_id);
     query_bind_if(q, " AND lower(name) LIKE lower(?) ESCAPE '!'", w->like);
     query_bind_if(q, " AND json_contains(metadata, ?)", w->filter->metadata);
 }
 
-static int count_found(const struct search *w, struct store_tx *tx, struct error *reterr)
-{
-    auto_query struct query q;
-
-    query_init(&q);
-    query_add(&q, "SELECT COUNT(*) FROM assistants");
-    add_filter(&q, w);
-    return query_number(&q, tx, w->ret_total, reterr);
-}
-
 static int search_body(void *user, struct store_tx *tx, struct error *reterr)
 {
     struct search *w = user;
-    auto_query struct query q;
-    int64_t r = 0;
 
-    query_init(&q);
-    if (w->ret_total)
-        r = count_found(w, tx, reterr);
-    if (r < 0 || !w->wanted)
-        return (int)r;
-    query_select(&q, &shape);
-    add_filter(&q, w);
-    r = query_page(&q, &shape, w->page, reterr);
-    if (r == 0)
-        r = query_rows(&q, tx, &w->rows, reterr);
-    return r < 0 ? (int)r : 0;
+    return query_search(&(struct query_search){.shape = &shape,
+                                               .filter = add_filter,
+                                               .user = w,
+                                               .page = w->page,
+                                               .rows = w->wanted ? &w->rows : NULL,
+                                               .ret_total = w->ret_total},
+                        tx, reterr);
 }
 
 int store_assistant_search(struct store *s, const char *owner,

@@ -281,3 +281,33 @@ int query_number(struct query *q, struct store_tx *tx, int64_t *ret, struct erro
     r = query_run(q, tx, number_keep, ret, reterr);
     return r < 0 ? (int)r : 0;
 }
+
+static int search_total(const struct query_search *search, struct store_tx *tx,
+                        struct error *reterr)
+{
+    auto_query struct query q;
+
+    query_init(&q);
+    query_add(&q, "SELECT COUNT(*) FROM ");
+    query_add(&q, search->shape->table);
+    search->filter(&q, search->user);
+    return query_number(&q, tx, search->ret_total, reterr);
+}
+
+int query_search(const struct query_search *search, struct store_tx *tx, struct error *reterr)
+{
+    auto_query struct query q;
+    int64_t r = 0;
+
+    query_init(&q);
+    if (search->ret_total)
+        r = search_total(search, tx, reterr);
+    if (r < 0 || !search->rows)
+        return (int)r;
+    query_select(&q, search->shape);
+    search->filter(&q, search->user);
+    r = query_page(&q, search->shape, search->page, reterr);
+    if (r == 0)
+        r = query_rows(&q, tx, search->rows, reterr);
+    return r < 0 ? (int)r : 0;
+}

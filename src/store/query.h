@@ -82,3 +82,15 @@ int query_one(struct query *q, struct store_tx *tx, const struct query_shape *sh
 /* The integer of the only row, as of COUNT(*). */
 int query_number(struct query *q, struct store_tx *tx, int64_t *ret,
                  struct error *reterr) must_check;
+
+/* A page of rows and the count of all, by one filter. */
+struct query_search {
+    const struct query_shape *shape;
+    void (*filter)(struct query *q, const void *user); /* adds the WHERE */
+    const void *user;
+    const struct store_page *page;
+    struct query_rows *rows; /* NULL: only the count is wanted */
+    int64_t *ret_total;      /* NULL: it is not wanted */
+};
+int query_search(const struct query_search *search, struct store_tx *tx,
+                 struct error *reterr) must_check;
