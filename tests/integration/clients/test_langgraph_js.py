@@ -132,8 +132,8 @@ def test_hooks_open_a_page_again(hooks):
 
 
 def test_hooks_stop(hooks):
-    _, seen = hooks
-    assert seen["stopped"] == "interrupted"
+    kind, seen = hooks
+    assert seen["stopped"] == ("interrupted" if kind == "legacy" else "idle")
 
 
 def test_hooks_branch(hooks):
