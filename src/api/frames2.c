@@ -27,12 +27,16 @@ static bool begin(struct frames *f, const struct envelope *v)
     struct frame_log *log = f->options.thread;
     unsigned long long seq = frame_log_next_seq(log);
     const char *node = v->e ? agent_node_name(v->e->node) : NULL;
+    /* The id of a root's lifecycle event names its run, as the official servers' do: clients tell
+     * by it the replayed end of a former run from that of the one they have started. */
+    bool names_run = v->channel == CHANNEL_LIFECYCLE && !v->e;
 
     buf_clear(&f->data);
     if (buf_printf(&f->data,
-                   "{\"type\":\"event\",\"event_id\":\"%lld-%llu\",\"seq\":%llu,\"method\":\"%s\","
-                   "\"params\":{\"namespace\":[",
-                   (long long)frame_log_epoch(log), seq, seq, v->method) < 0)
+                   "{\"type\":\"event\",\"event_id\":\"%s%s%s%lld-%llu\",\"seq\":%llu,"
+                   "\"method\":\"%s\",\"params\":{\"namespace\":[",
+                   names_run ? "synth:" : "", names_run ? f->options.run_id : "",
+                   names_run ? ":" : "", (long long)frame_log_epoch(log), seq, seq, v->method) < 0)
         return false;
     if (node && !v->rooted && buf_printf(&f->data, "\"%s:%s\"", node, v->e->task_id) < 0)
         return false;

@@ -41,7 +41,7 @@ struct follower {
     struct follower *next, *prev; /* of the log's list */
     struct follow_options options;
     struct frame_log *log, *idle; /* the present one; the one it began with */
-    char after[64];
+    char after[128];
     struct http_stream *stream;
     uint64_t seq;        /* the next one to look at */
     struct frame *frame; /* being sent */
@@ -340,11 +340,14 @@ static void follower_unlink(struct follower *f)
  */
 static uint64_t seq_after(const struct frame_log *log, const char *id)
 {
+    const char *colon = id ? strrchr(id, ':') : NULL; /* before it, an event's id names a run */
     const char *dash = id ? strrchr(id, '-') : NULL;
     int64_t epoch, seq;
     char text[24];
 
-    if (!dash || dash == id || (size_t)(dash - id) >= sizeof(text))
+    if (colon)
+        id = colon + 1;
+    if (!dash || dash <= id || (size_t)(dash - id) >= sizeof(text))
         return SEQ_FIRST;
     memcpy(text, id, (size_t)(dash - id));
     text[dash - id] = 0;
