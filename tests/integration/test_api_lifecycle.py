@@ -227,7 +227,7 @@ def test_sto_22_cancel_finish_and_delete_race(model, tmp_path):
             assert server.delete(f"/threads/{thread}").status == 204
         ends[number] = [frame.data for frame in stream if frame.event == "end"]
 
-    with ApiServer(tmp_path, model) as server:
+    with ApiServer(tmp_path, model, REQUESTS_PER_SECOND=0) as server:
         for start in range(0, 240, 8):
             workers = [threading.Thread(target=race, args=(server, start + i)) for i in range(8)]
             for worker in workers:
