@@ -74,7 +74,7 @@ def test_queued_runs_follow_one_another_in_the_events(server):
                     "params": body("count: 5", multitask_strategy="enqueue")}).json
                 assert reply["type"] == "success", reply
             for frame in stream:
-                assert frame.data["event_id"] == frame.id
+                assert frame.data["event_id"].rpartition(":")[2] == frame.id
                 params = frame.data["params"]
                 if frame.event == "lifecycle" and not params["namespace"]:
                     seen.append(params["data"]["event"])

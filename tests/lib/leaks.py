@@ -168,3 +168,15 @@ def assert_none(before, within=10.0):
 def descriptors(pid):
     """Return what the descriptors of a process lead to, to compare a daemon before and after."""
     return sorted(_link(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
+
+
+def settled_fds(fds):
+    """Count our descriptors until there are no more than so many, for two seconds at most.
+
+    The last holder of a sandbox that has ended may be another thread of the library, which closes
+    its socket some milliseconds after stop() has returned; what leaks stays.
+    """
+    deadline = time.monotonic() + 2
+    while (count := len(os.listdir("/proc/self/fd"))) > fds and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return count
