@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+import { fileURLToPath } from "node:url";
+import tailwindcss from "@tailwindcss/vite";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+/** Where a development server finds the API; `sandbox-agent api dev` listens there. */
+const api = process.env.API_BASE_URL ?? "http://127.0.0.1:8000";
+
+/** What the page asks the API for; everything else is the page's own. */
+const routes =
+  /^\/(assistants|threads|runs|store|settings|sessions|models|info|ok|health|metrics|docs|openapi\.json|mcp)(\/|\?|$)/;
+
+export default defineConfig({
+  plugins: [react(), tailwindcss()],
+  resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  server: {
+    host: "127.0.0.1",
+    port: 5173,
+    strictPort: true,
+    proxy: { [routes.source]: { target: api, changeOrigin: true } },
+  },
+  build: { target: "es2022", assetsInlineLimit: 0, chunkSizeWarningLimit: 6000 },
+});
