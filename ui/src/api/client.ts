@@ -49,9 +49,21 @@ export function keyHeaders(): Record<string, string> {
   return key ? { "x-api-key": key } : {};
 }
 
+const refusalListeners = new Set<Listener>();
+
+/** Somebody got a 401: the key is missing or not accepted any more. */
+export function reportUnauthorized() {
+  for (const listener of refusalListeners) listener();
+}
+
+/** Call `listener` on every 401; the result ends that. */
+export function onUnauthorized(listener: Listener): () => void {
+  refusalListeners.add(listener);
+  return () => refusalListeners.delete(listener);
+}
+
 /** The text of an error answer: our server says `detail`, `message` or `error`. */
-async function reason(response: Response): Promise<string> {
-  const text = await response.text();
+export function errorText(text: string): string {
   try {
     const body = JSON.parse(text) as Record<string, unknown>;
     for (const name of ["detail", "message", "error"])
@@ -59,7 +71,7 @@ async function reason(response: Response): Promise<string> {
   } catch {
     // Not JSON: a proxy in between answers with a page of its own.
   }
-  return text.slice(0, 500) || response.statusText;
+  return text.slice(0, 500);
 }
 
 /** `fetch` of an own path with the key; a failure is an {@link ApiError}. */
@@ -71,8 +83,9 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     if (init.signal?.aborted) throw cause;
     throw new ApiError(0, cause instanceof Error ? cause.message : String(cause));
   }
-  if (!response.ok) throw new ApiError(response.status, await reason(response));
-  return response;
+  if (response.ok) return response;
+  if (response.status === 401) reportUnauthorized();
+  throw new ApiError(response.status, errorText(await response.text()) || response.statusText);
 }
 
 /** The same for JSON answers; `body` is sent as JSON. */
@@ -85,13 +98,20 @@ export async function requestJson<T>(path: string, init: RequestInit & { json?: 
   return (await (await request(path, { ...rest, ...body })).json()) as T;
 }
 
+/** `fetch` for the SDK: a 401 is told, too. */
+const watchedFetch: typeof fetch = async (input, init) => {
+  const response = await fetch(input, init);
+  if (response.status === 401) reportUnauthorized();
+  return response;
+};
+
 /** The SDK's client, for the key as it is now. */
 export function makeClient(): Client {
   return new Client({
     apiUrl: location.origin,
     apiKey: null,
     defaultHeaders: keyHeaders(),
-    callerOptions: { maxRetries: 1 },
+    callerOptions: { maxRetries: 1, fetch: watchedFetch },
   });
 }
 

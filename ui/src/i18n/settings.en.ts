@@ -1,2 +1,7 @@
 // SPDX-License-Identifier: MIT
-export const settings = {};
+export const settings = {
+  close: "Close",
+  cancel: "Cancel",
+  title: "Settings",
+  toast: { label: "Note", viewport: "Notes ({hotkey})" },
+};
