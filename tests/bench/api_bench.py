@@ -3,7 +3,7 @@
 """Times the API beside the official JS Agent Server: the same requests, each with a fake model.
 
 Ours asks its model over HTTP, the other one has it in its process. Requests per second come from
-wrk; the first byte of a stream and a whole run are measured one after another, in turns with the
+wrk, beside a loop that only receives and sends; the first byte of a stream and a whole run are measured one after another, in turns with the
 other server. Then 1,000 event streams are held open and 100 runs go at once, each of which has to
 get its own text, whole and in order. The exit status tells whether the goals hold.
 """
@@ -31,9 +31,11 @@ from apiserver import ApiServer
 from fakemodel import FakeModel
 from oracle import Oracle
 
+BARE = "bare loop, recv and send"
 GOAL_OK = 20
 GOAL_FIRST_BYTE = 20
 GOAL_STREAMS_MB = 60
+CONNECTIONS = 16
 STREAMS = 1000
 RUNS = 100
 WORDS = 200
@@ -43,8 +45,28 @@ JSON = {"Content-Type": "application/json"}
 def wrk(url, connections):
     """Return the requests per second of GET."""
     output = subprocess.run(
-        ["wrk", "-t1", f"-c{connections}", "-d4s", url], capture_output=True, text=True, check=True)
+        ["wrk", "-t1", f"-c{connections}", "-d3s", url], capture_output=True, text=True, check=True)
     return float(re.search(r"Requests/sec:\s*([\d.]+)", output.stdout).group(1))
+
+
+@contextlib.contextmanager
+def bare_server(directory):
+    """Run the least that can answer: what this machine and the load generator on it allow."""
+    program = Path(directory) / "bare_http"
+    subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-pthread", "-o", program,
+                    ROOT / "tests/bench/bare_http.c"], check=True)
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        finally:
+            process.kill()
+
+
+def measure_rates(servers):
+    """Return {name: requests per second}, the medians of rounds in which all take turns."""
+    rounds = [{name: wrk(f"{url}/ok", CONNECTIONS) for name, url in servers.items()}
+              for _ in range(5)]
+    return {name: statistics.median(r[name] for r in rounds) for name in servers}
 
 
 def run_once(connection, text):
@@ -139,17 +161,20 @@ def verdict(what, value, goal, at_least=True):
     return ok
 
 
-def compare(ours, oracle, rounds):
-    """Print both servers side by side and return whether the goals hold."""
+def compare(ours, oracle, bare, rounds):
+    """Print the servers side by side and return whether the goals hold."""
     servers = {"sandbox-agent": ours.url, "JS Agent Server": oracle.url}
-    rates = {name: max(wrk(f"{url}/ok", 16) for _ in range(3)) for name, url in servers.items()}
+    rates = measure_rates(servers | {BARE: bare})
     times = measure_runs(servers, rounds)
     print(f"api{'':29}{'/ok rps':>10}{'1st byte':>10}{'run':>10}   p50 ms, n={rounds}")
     for name in servers:
         first, whole = (statistics.median(t) for t in times[name])
         print(f"  {name:30}{rates[name]:10.0f}{first:10.2f}{whole:10.2f}", flush=True)
+    print(f"  {BARE:30}{rates[BARE]:10.0f}")
     firsts = {name: statistics.median(t[0]) for name, t in times.items()}
     us, them = servers
+    print(f"  /ok, share of the bare loop: {rates[us] / rates[BARE]:.2f}; "
+          f"the bare loop / JS: {rates[BARE] / rates[them]:.1f}")
     return [verdict("/ok, ratio", rates[us] / rates[them], GOAL_OK),
             verdict("first byte, ratio", firsts[them] / firsts[us], GOAL_FIRST_BYTE)]
 
@@ -166,8 +191,9 @@ def main():
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         model = stack.enter_context(FakeModel(keep=False))
         ours = stack.enter_context(ApiServer(directory, model, REQUESTS_PER_SECOND=0))
+        bare = stack.enter_context(bare_server(directory))
         with Oracle() as oracle:
-            goals = compare(ours, oracle, options.rounds)
+            goals = compare(ours, oracle, bare, options.rounds)
         memory = asyncio.run(hold_streams(ours))
         goals.append(verdict(f"{STREAMS} open event streams, MB", memory, GOAL_STREAMS_MB, False))
         wrong, seconds = asyncio.run(parallel_runs(ours.url))
