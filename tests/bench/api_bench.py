@@ -3,9 +3,10 @@
 """Times the API beside the official JS Agent Server: the same requests, each with a fake model.
 
 Ours asks its model over HTTP, the other one has it in its process. Requests per second come from
-wrk, beside a loop that only receives and sends; the first byte of a stream and a whole run are measured one after another, in turns with the
-other server. Then 1,000 event streams are held open and 100 runs go at once, each of which has to
-get its own text, whole and in order. The exit status tells whether the goals hold.
+wrk, beside a loop that only receives and sends; the first byte of a stream and a whole run are
+measured one after another, in turns with the other server. Then 1,000 event streams are held open
+and 100 runs go at once, each of which has to get its own text, whole and in order. The exit status
+tells whether the goals hold.
 """
 
 import argparse
