@@ -67,6 +67,7 @@ struct agent_run_spec {
                                    again; `input` counts where it had not come to apply it */
     bool answers_input;         /* a cell that waits for a line interrupts the run */
     bool inline_displays;       /* messages of events hold all data */
+    bool network_off;           /* no new session may have a network */
     uint32_t skip;              /* bits (1u << AGENT_TASK) of events whose `json` nobody reads: of
                                    TASK, CHECKPOINT and MODEL_START it is left out then */
 };

@@ -88,6 +88,7 @@ static int batch_init(struct tool_batch *b, struct walk *w, struct error *reterr
 {
     b->agent = w->agent;
     b->answers_input = w->spec->answers_input;
+    b->context.network_off = w->spec->network_off;
     b->thread_id = strdup(w->spec->thread_id);
     memcpy(b->key, w->at.id, UUID_LEN + 1);
     b->items = calloc(b->asked.count + 1, sizeof(*b->items));

@@ -792,7 +792,8 @@ const struct api_schema api_schemas[] = {
 {"Settings", JSON({
     "type": "object",
     "required": ["chatModel", "chatModelProvider", "chatModelApiKey", "chatModelApiKeyHint",
-                 "chatModelBaseUrl", "supportsVision", "networkEnabled", "imagesToModel"],
+                 "chatModelBaseUrl", "supportsVision", "vision", "networkEnabled",
+                 "networkAllowed", "imagesToModel", "ready", "reason"],
     "properties": {
         "chatModel": {"type": "string"},
         "chatModelProvider": {"type": "string"},
@@ -800,8 +801,14 @@ const struct api_schema api_schemas[] = {
         "chatModelApiKeyHint": {"type": "string"},
         "chatModelBaseUrl": {"type": "string"},
         "supportsVision": {"type": "boolean"},
-        "networkEnabled": {"type": "boolean"},
-        "imagesToModel": {"type": "boolean"}
+        "vision": {"enum": ["auto", "no", "yes"],
+                   "description": "What was set; auto: as it is known of the model"},
+        "networkEnabled": {"type": "boolean",
+                           "description": "Whether new sandboxes of runs may have a network"},
+        "networkAllowed": {"type": "boolean", "description": "Whether the operator lets them"},
+        "imagesToModel": {"type": "boolean"},
+        "ready": {"type": "boolean", "description": "Whether a run has a model to ask"},
+        "reason": {"type": "string", "description": "Why not"}
     }
 })},
 {"SettingsUpdate", JSON({
@@ -816,6 +823,8 @@ const struct api_schema api_schemas[] = {
         "chatModelBaseUrl": {"type": ["string", "null"], "maxLength": 2048,
                              "description": "http or https; empty: the provider's own"},
         "supportsVision": {"type": ["boolean", "null"]},
+        "vision": {"enum": ["auto", "no", "yes", null],
+                   "description": "In place of supportsVision, which cannot say auto"},
         "networkEnabled": {"type": ["boolean", "null"]},
         "imagesToModel": {"type": ["boolean", "null"]},
         "reset": {"type": ["boolean", "null"],

@@ -22,6 +22,9 @@ static const struct field {
     {"imagesToModel", false},
 };
 
+/* Whether the model sees images, as a word; the first one is "as it is known of the model". */
+static const char *const vision_words[] = {"auto", "no", "yes"};
+
 #define KEY_ORIGIN "keyOrigin" /* in the sealed text only */
 
 /* The opened text as a document; NULL when there is none. */
@@ -98,6 +101,21 @@ static const char *hint_make(struct http_request *req, const char *key)
     return arena_memdup(http_arena(req), buf_str(&b), b.len);
 }
 
+/* Whether a run can begin, and whose key it would send. */
+static void readiness_add(struct http_request *req, const struct owner_settings *own,
+                          yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    struct agent_model model = {};
+    struct error error = {};
+    bool ready = api_model_resolve(api_of(req), http_principal(req), NULL, http_arena(req), &model,
+                                   &error) == 0;
+    const char *key = own->api_key ? own->api_key : ready ? model.model.api_key : NULL;
+
+    api_add_str(doc, root, "chatModelApiKeyHint", hint_make(req, key ? key : ""));
+    yyjson_mut_obj_add_bool(doc, root, "ready", ready);
+    yyjson_mut_obj_add_strcpy(doc, root, "reason", ready ? "" : error.text);
+}
+
 static void settings_reply(struct http_request *req)
 {
     struct api *api = api_of(req);
@@ -122,15 +140,16 @@ static void settings_reply(struct http_request *req)
     api_add_str(doc, root, "chatModelProvider",
                 own.provider ? own.provider : s->chat_model_provider);
     api_add_str(doc, root, "chatModelApiKey", "");
-    api_add_str(doc, root, "chatModelApiKeyHint",
-                hint_make(req, own.api_key ? own.api_key : s->chat_model_api_key));
     api_add_str(doc, root, "chatModelBaseUrl",
                 own.base_url ? own.base_url : s->chat_model_base_url);
     yyjson_mut_obj_add_bool(doc, root, "supportsVision", vision);
+    api_add_str(doc, root, "vision", vision_words[own.vision + 1]);
     yyjson_mut_obj_add_bool(doc, root, "networkEnabled",
                             own.network >= 0 ? own.network && s->network_enabled
                                              : s->network_enabled);
+    yyjson_mut_obj_add_bool(doc, root, "networkAllowed", s->network_enabled);
     yyjson_mut_obj_add_bool(doc, root, "imagesToModel", own.images_to_model != 0);
+    readiness_add(req, &own, doc, root);
     api_reply_doc(req, 200, owned);
 }
 
@@ -140,6 +159,23 @@ static void on_get(struct http_request *req)
 }
 
 /* ---- what is set ---- */
+
+/* The place of the word in the table; -1: none is given. */
+static int vision_parse(struct http_request *req, yyjson_val *body, int *ret)
+{
+    yyjson_val *v = yyjson_obj_get(body, "vision");
+
+    *ret = -1;
+    if (!v || yyjson_is_null(v))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(vision_words); i++) {
+        if (yyjson_equals_str(v, vision_words[i])) {
+            *ret = (int)i;
+            return 0;
+        }
+    }
+    return api_unprocessable(req, "'vision' has to be auto, no or yes");
+}
 
 static int fields_check(struct http_request *req, yyjson_val *body)
 {
@@ -157,7 +193,7 @@ static int fields_check(struct http_request *req, yyjson_val *body)
     return 0;
 }
 
-/* The host that these settings send a key to. */
+/* The host that these settings send a key to; "" when they ask no model. */
 static int origin_make(struct http_request *req, yyjson_mut_val *root, char *ret)
 {
     const struct settings *s = api_of(req)->settings;
@@ -170,6 +206,8 @@ static int origin_make(struct http_request *req, yyjson_mut_val *root, char *ret
     p = provider_find(name && *name ? name : s->chat_model_provider);
     if (!p)
         return api_unprocessable(req, "there is no model provider '%.40s'", name ? name : "");
+    if (p->answer)
+        return 0;
     if ((!base || !*base) && provider_find(s->chat_model_provider) == p &&
         s->chat_model_base_url[0])
         base = s->chat_model_base_url;
@@ -187,7 +225,10 @@ static int settings_merge(struct http_request *req, yyjson_val *body, yyjson_mut
     const char *old = yyjson_mut_get_str(yyjson_mut_obj_get(root, KEY_ORIGIN));
     const char *key = json_get_str(body, "chatModelApiKey", "");
     char origin[ORIGIN_MAX] = "";
+    int vision;
 
+    if (vision_parse(req, body, &vision) < 0)
+        return -1;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         yyjson_val *v = yyjson_obj_get(body, fields[i].name);
 
@@ -195,9 +236,13 @@ static int settings_merge(struct http_request *req, yyjson_val *body, yyjson_mut
             continue;
         yyjson_mut_obj_put(root, yyjson_mut_str(doc, fields[i].name), yyjson_val_mut_copy(doc, v));
     }
+    if (vision >= 0)
+        yyjson_mut_obj_remove_key(root, "supportsVision");
+    if (vision > 0)
+        yyjson_mut_obj_add_bool(doc, root, "supportsVision", vision > 1);
     if (origin_make(req, root, origin) < 0)
         return -1;
-    if (!*key && old && !str_eq(old, origin)) {
+    if (!*key && old && *origin && !str_eq(old, origin)) {
         yyjson_mut_obj_remove_key(root, "chatModelApiKey");
         yyjson_mut_obj_remove_key(root, KEY_ORIGIN);
         return 0;

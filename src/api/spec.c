@@ -83,6 +83,7 @@ int spec_parse(struct api *api, const struct store_run *row, yyjson_val *kwargs,
     yyjson_val *config = yyjson_obj_get(kwargs, "config");
     yyjson_val *configurable = yyjson_obj_get(config, "configurable");
     yyjson_val *limit = yyjson_obj_get(config, "recursion_limit");
+    struct owner_settings own = {.network = -1};
     int r;
 
     ret->fence = (struct store_fence){.run_id = row->id, .attempt = row->attempt};
@@ -106,5 +107,8 @@ int spec_parse(struct api *api, const struct store_run *row, yyjson_val *kwargs,
                         reterr);
     if (r == 0)
         r = approve_parse(api, configurable, arena, ret, reterr);
+    if (r == 0)
+        r = api_owner_settings(api, row->owner, arena, &own, reterr);
+    ret->network_off = own.network == 0;
     return r < 0 ? r : api_model_resolve(api, row->owner, configurable, arena, &ret->model, reterr);
 }

@@ -98,11 +98,29 @@ static int size_fill(yyjson_val *arguments, const char *name, uint64_t *ret, str
     return 0;
 }
 
+/* What the owner turned off no argument turns on. */
+static int network_fill(const struct tool_call *call, yyjson_val *arguments, int *ret,
+                        struct error *reterr)
+{
+    const char *word;
+    int r = argument_text(arguments, "network", &word, reterr);
+
+    if (r < 0)
+        return r;
+    *ret = !word ? -1 : str_eq(word, "none") ? JOB_NETWORK_NONE : JOB_NETWORK_PUBLIC;
+    if (!call->context->network_off)
+        return 0;
+    if (*ret == JOB_NETWORK_PUBLIC)
+        return error_set(reterr, ERR_DENIED,
+                         "networkEnabled is false in the settings: no session may have a network");
+    *ret = JOB_NETWORK_NONE;
+    return 0;
+}
+
 static int creation_fill(struct creation *c, struct tool_call *call, yyjson_val *arguments,
                          struct error *reterr)
 {
     struct session_options *o = &c->options;
-    const char *network;
     int r;
 
     arena_init(&c->arena, ARENA_MAX);
@@ -112,12 +130,11 @@ static int creation_fill(struct creation *c, struct tool_call *call, yyjson_val 
     o->cpu_quota = argument_int(arguments, "cpu_quota", 0);
     o->pids = argument_int(arguments, "pids_limit", 0);
     if ((r = argument_text(arguments, "language", &o->runtime, reterr)) < 0 ||
-        (r = argument_text(arguments, "network", &network, reterr)) < 0 ||
+        (r = network_fill(call, arguments, &o->network, reterr)) < 0 ||
         (r = size_fill(arguments, "memory_limit", &o->memory_bytes, reterr)) < 0 ||
         (r = size_fill(arguments, "tmpfs_size", &o->tmpfs_bytes, reterr)) < 0 ||
         (r = dependencies_fill(c, yyjson_obj_get(arguments, "dependencies"), reterr)) < 0)
         return r;
-    o->network = !network ? -1 : str_eq(network, "none") ? JOB_NETWORK_NONE : JOB_NETWORK_PUBLIC;
     return env_fill(c, yyjson_obj_get(arguments, "env"), reterr);
 }
 
