@@ -15,13 +15,15 @@ struct answer {
     bool has_kitty, has_sixel, has_rgb;
     unsigned cell_width, cell_height; /* 0: not told */
     /* private */
-    unsigned char state;
     unsigned len;
     char held[ANSWER_MAX];
 };
 
-/* What is asked, in one piece. */
-extern const char answer_questions[];
+/*
+ * What is asked, in one piece. Inside tmux and screen only what they answer themselves; of a
+ * terminal that is known to print such questions nothing ("").
+ */
+const char *answer_questions(const struct term_caps *caps);
 
 /* Takes input; what is no answer is appended to `typed`. 0, or -1 when that is full. */
 int answer_feed(struct answer *a, const char *data, size_t len, struct buf *typed) must_check;

@@ -25,11 +25,12 @@ struct clean {
     /* private */
     struct utf8_repair repair;
     unsigned char state;
-    unsigned len;
-    char held[CLEAN_SEQUENCE_MAX];
-    struct style style; /* what the text has set */
     bool is_return;
-    uint32_t last;
+    unsigned marks;            /* combining characters in a row */
+    unsigned len;              /* of held; above its size: the sequence is too long */
+    struct style style, shown; /* what the text has set, and what was written of it */
+    uint32_t last;             /* character */
+    char held[CLEAN_SEQUENCE_MAX];
 };
 
 /* {.mode = ...} is a start, too. Appends to `ret`; 0, or -1 when it is full. */

@@ -24,8 +24,9 @@ enum style_attr {
 };
 
 /* A colour: 0 is the terminal's own, else one of these. */
-#define STYLE_INDEX(n) (0x01000000u | (uint32_t)(n)) /* of the palette: 0-7, bright 8-15, 16-255 \
-                                                      */
+#define STYLE_INDEX(n) \
+    (0x01000000u | (uint32_t)(n)) /* of the palette: 0-7, bright 8-15, 16-255 \
+                                   */
 #define STYLE_RGB(rgb) (0x02000000u | (uint32_t)(rgb))
 
 struct style {

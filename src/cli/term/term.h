@@ -22,9 +22,10 @@ enum term_picture {
 };
 
 struct term_caps {
-    bool is_tty;      /* the output is a terminal that moves its cursor (not TERM=dumb) */
-    bool has_input;   /* and the input is a terminal, too: there is a person */
-    bool is_passthru; /* inside tmux or screen: the environment may speak of another terminal */
+    bool is_tty;    /* the output is a terminal that moves its cursor (not TERM=dumb) */
+    bool has_input; /* and the input is a terminal, too: there is a person */
+    bool is_nested; /* inside tmux or screen: the environment may speak of another terminal */
+    bool is_silent; /* it prints questions instead of answering them */
     enum term_color color;
     enum term_picture picture;
     unsigned cell_width, cell_height; /* pixels of one character; a guess when it does not say */
@@ -32,11 +33,14 @@ struct term_caps {
 
 struct term;
 
-/* What is read of the environment, by name, so that it can be tested. */
-typedef const char *term_environment_fn(void *user, const char *name);
+/* The value of a variable, or NULL: secure_getenv(), or a test's. */
+typedef char *term_environment_fn(const char *name);
 
-/* What the environment tells of a terminal: colours (COLORTERM, TERM, NO_COLOR) and pictures. */
-void term_caps_guess(struct term_caps *caps, term_environment_fn *get, void *user);
+/*
+ * What the environment tells of a terminal: colours (COLORTERM, TERM, NO_COLOR) and pictures.
+ * `is_tty` is set already, and goes away where TERM says that it is none.
+ */
+void term_caps_guess(struct term_caps *caps, term_environment_fn *get);
 
 /*
  * `in` and `out` stay the caller's. When both are terminals it is asked (kitty's query, XTGETTCAP,

@@ -42,5 +42,8 @@ int text_wrap(struct buf *ret, const char *text, size_t len,
 /* One line of exactly `width` columns: cut with "…", or filled with spaces. */
 int text_pad(struct buf *ret, const char *text, size_t len, size_t width) must_check;
 
+/* The text with spaces for tabs, up to the next column of 8; '\n' begins a line. */
+int text_expand(struct buf *ret, const char *text, size_t len) must_check;
+
 /* `count` times a string. */
 int text_repeat(struct buf *ret, const char *s, size_t count) must_check;
