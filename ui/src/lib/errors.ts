@@ -11,7 +11,7 @@ export interface Problem {
   status: number;
 }
 
-const NETWORK = /failed to fetch|network ?error|load failed|networkerror|connection error/i;
+const NETWORK = /failed to fetch|network ?error|load failed/i;
 
 /** The texts of an error answer, which is JSON in one of a few forms, or plain. */
 function bodyText(text: string): string {
@@ -30,7 +30,7 @@ function bodyText(text: string): string {
 function isOffline(error: Error & { status?: number }): boolean {
   if (error.name === "ApiError") return error.status === 0;
   if (error.name === "MaxReconnectAttemptsError") return true;
-  return error.name !== "StreamError" && NETWORK.test(error.message);
+  return error.name === "TypeError" && NETWORK.test(error.message);
 }
 
 /** Describe anything that was thrown or sent as an error. */

@@ -22,25 +22,43 @@ export function getThreadId(): string | null {
   return threadOf(location.search);
 }
 
-/** Open a conversation; `replace` leaves no entry in the browser's history. */
-export function setThreadId(id: string | null, replace = false) {
-  if (id === getThreadId()) return;
-  if (replace) history.replaceState(null, "", threadHref(id));
-  else history.pushState(null, "", threadHref(id));
-  for (const listener of listeners) listener();
+let visit = 0;
+
+function changed(to: string) {
+  const listening = [...listeners];
+  if (to !== location.pathname + location.search) history.replaceState(null, "", to);
+  for (const listener of listening) listener();
+}
+
+/** Open a conversation (null: the empty page), as a new visit. */
+export function openThread(id: string | null, replace = false) {
+  visit += 1;
+  if (!replace && id !== getThreadId()) history.pushState(null, "", threadHref(id));
+  changed(threadHref(id));
+}
+
+/** The empty page has become this conversation: it was made for what is being written there. */
+export function adoptThread(id: string) {
+  changed(threadHref(id));
 }
 
 /** Call `listener` when another conversation is opened, also by the browser's "back". */
-export function onThreadId(listener: () => void): () => void {
+function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  addEventListener("popstate", listener);
-  return () => {
-    listeners.delete(listener);
-    removeEventListener("popstate", listener);
-  };
+  return () => listeners.delete(listener);
 }
+
+addEventListener("popstate", () => {
+  visit += 1;
+  for (const listener of [...listeners]) listener();
+});
 
 /** The open conversation, or null. */
 export function useThreadId(): string | null {
-  return useSyncExternalStore(onThreadId, getThreadId);
+  return useSyncExternalStore(subscribe, getThreadId);
+}
+
+/** A number that is another one whenever a person goes to a conversation, or to a new one. */
+export function useVisit(): number {
+  return useSyncExternalStore(subscribe, () => visit);
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+import type { Message, ToolMessage } from "@langchain/langgraph-sdk";
+import { RefreshCw } from "lucide-react";
+import { memo } from "react";
+import { useTranslation } from "react-i18next";
+import { BranchSwitcher } from "@/chat/branch-switcher";
+import { messageParts, messageText } from "@/chat/content";
+import { CopyButton } from "@/chat/copy-button";
+import type { Step } from "@/chat/entries";
+import { Reasoning } from "@/chat/reasoning";
+import { IconButton } from "@/components/button";
+import { sameItems } from "@/lib/equal";
+import { Markdown } from "@/markdown/markdown";
+import { ToolBlock } from "@/tools/tool-block";
+
+/** What the model says. */
+function AnswerText({ text, active }: { text: string; active: boolean }) {
+  return <Markdown text={text} streaming={active} />;
+}
+
+interface StepViewProps {
+  message: Step["message"];
+  results: readonly (ToolMessage | undefined)[];
+  /** More of it may come. */
+  running: boolean;
+  /** It is the last one of the conversation. */
+  last: boolean;
+  threadId: string | null;
+}
+
+/** One message of the model: thoughts, words, and calls of tools. */
+const StepView = memo(
+  function StepView({ message, results, running, last, threadId }: StepViewProps) {
+    const parts = messageParts(message);
+    const calls = message.tool_calls ?? [];
+    return (
+      <>
+        {parts.map((part, i) => {
+          const active = running && calls.length === 0 && i === parts.length - 1;
+          const View = part.kind === "reasoning" ? Reasoning : AnswerText;
+          // biome-ignore lint/suspicious/noArrayIndexKey: parts only ever grow at the end
+          return <View key={i} text={part.text} active={active} />;
+        })}
+        {calls.map((call, i) => (
+          <ToolBlock
+            key={call.id ?? i}
+            call={call}
+            result={results[i]}
+            running={running}
+            threadId={threadId}
+            autoOpen={last && i === calls.length - 1}
+          />
+        ))}
+      </>
+    );
+  },
+  (a, b) =>
+    a.message === b.message &&
+    a.running === b.running &&
+    a.last === b.last &&
+    a.threadId === b.threadId &&
+    sameItems(a.results, b.results),
+);
+
+export interface AnswerProps {
+  steps: readonly Step[];
+  /** The run that writes it goes on. */
+  running: boolean;
+  /** It is the last entry of the conversation. */
+  last: boolean;
+  /** Something runs, be it this or not. */
+  busy: boolean;
+  repeatable: boolean;
+  threadId: string | null;
+  branch: string;
+  options: readonly string[];
+  onBranch: (branch: string) => void;
+  onRegenerate: (message: Message) => void;
+}
+
+/** All that came of what a person said. */
+export const Answer = memo(function Answer(props: AnswerProps) {
+  const { steps, running, last, busy, repeatable, threadId, branch, options } = props;
+  const { t } = useTranslation();
+  const first = steps[0]?.message;
+  const text = () =>
+    steps
+      .map(({ message }) => messageText(message))
+      .filter(Boolean)
+      .join("\n\n");
+  return (
+    <div className="group flex min-w-0 flex-col gap-3">
+      <h3 className="sr-only">{t("chat.agent")}</h3>
+      {steps.map(({ message, results }, i) => (
+        <StepView
+          key={message.id ?? i}
+          message={message}
+          results={results}
+          running={running && i === steps.length - 1}
+          last={last && i === steps.length - 1}
+          threadId={threadId}
+        />
+      ))}
+      {!running && (
+        <div className="-ml-2 flex min-h-8 items-center text-muted">
+          <CopyButton text={text} />
+          {repeatable && first && (
+            <IconButton
+              label={t("chat.regenerate")}
+              size="sm"
+              disabled={busy}
+              onClick={() => props.onRegenerate(first)}
+            >
+              <RefreshCw aria-hidden />
+            </IconButton>
+          )}
+          <BranchSwitcher
+            branch={branch}
+            options={options}
+            disabled={busy}
+            onBranch={props.onBranch}
+          />
+        </div>
+      )}
+    </div>
+  );
+});

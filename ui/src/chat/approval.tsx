@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+import { ShieldQuestion } from "lucide-react";
+import { useId, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { ActionRequest, Decision, DecisionType } from "@/chat/interrupts";
+import { Button } from "@/components/button";
+import { cn } from "@/components/cn";
+import { inputClass } from "@/components/field";
+import { ToolInput } from "@/tools/tool-input";
+
+interface Draft {
+  type: DecisionType | null;
+  /** Null while what is typed is no JSON object. */
+  args: Record<string, unknown> | null;
+  message: string;
+}
+
+function decisionOf(request: ActionRequest, draft: Draft): Decision | null {
+  if (draft.type === "approve") return { type: "approve" };
+  if (draft.type === "reject")
+    return draft.message.trim()
+      ? { type: "reject", message: draft.message.trim() }
+      : { type: "reject" };
+  if (draft.type === "edit" && draft.args)
+    return { type: "edit", edited_action: { name: request.name, args: draft.args } };
+  return null;
+}
+
+interface RequestProps {
+  request: ActionRequest;
+  allowed: readonly DecisionType[];
+  draft: Draft;
+  onDraft: (draft: Draft) => void;
+}
+
+/** One call: what it would do, and what is to become of it. */
+function Request({ request, allowed, draft, onDraft }: RequestProps) {
+  const { t } = useTranslation();
+  const id = useId();
+  const editing = draft.type === "edit";
+  return (
+    <fieldset className="min-w-0 rounded-xl border border-line bg-raised p-3">
+      <legend className="px-1 font-mono text-sm font-medium">{request.name}</legend>
+      {request.description && <p className="mb-2 text-sm text-muted">{request.description}</p>}
+      <ToolInput
+        key={editing ? "edit" : "show"}
+        name={request.name}
+        args={request.args}
+        onChange={editing ? (args) => onDraft({ ...draft, args }) : undefined}
+      />
+      {editing && draft.args === null && (
+        <p role="alert" className="mt-1 text-xs text-error">
+          {t("chat.approval.invalid")}
+        </p>
+      )}
+      <div className="mt-3 flex flex-wrap gap-2">
+        {allowed.map((type) => (
+          <Button
+            key={type}
+            size="sm"
+            aria-pressed={draft.type === type}
+            className={cn(draft.type === type && "border-accent bg-accent/12 font-semibold")}
+            onClick={() => onDraft({ ...draft, type, args: request.args })}
+          >
+            {t(`chat.approval.${type}`)}
+          </Button>
+        ))}
+      </div>
+      {draft.type === "reject" && (
+        <div className="mt-3">
+          <label htmlFor={id} className="text-sm font-medium">
+            {t("chat.approval.reason")}
+          </label>
+          <textarea
+            id={id}
+            rows={2}
+            className={cn(inputClass, "mt-1 py-2")}
+            value={draft.message}
+            onChange={(event) => onDraft({ ...draft, message: event.target.value })}
+          />
+        </div>
+      )}
+    </fieldset>
+  );
+}
+
+export interface ApprovalProps {
+  requests: readonly ActionRequest[];
+  allowed: readonly (readonly DecisionType[])[];
+  onDecide: (decisions: Decision[]) => void;
+}
+
+/** Calls that wait for a person's word. */
+export function Approval({ requests, allowed, onDecide }: ApprovalProps) {
+  const { t } = useTranslation();
+  const title = useId();
+  const [drafts, setDrafts] = useState<Draft[]>(() =>
+    requests.map(({ args }) => ({ type: null, args, message: "" })),
+  );
+  const decisions = requests.flatMap((request, i) => {
+    const draft = drafts[i];
+    return (draft && decisionOf(request, draft)) ?? [];
+  });
+  const complete = decisions.length === requests.length;
+  const approvable = allowed.every((types) => types.includes("approve"));
+  return (
+    <section
+      aria-labelledby={title}
+      className="flex flex-col gap-3 rounded-2xl border border-warn/60 bg-warn/8 p-4"
+    >
+      <h3 id={title} className="flex items-center gap-2 font-semibold">
+        <ShieldQuestion aria-hidden className="size-5 text-warn" />
+        {t("chat.approval.title", { count: requests.length })}
+      </h3>
+      {requests.map((request, i) => (
+        <Request
+          // biome-ignore lint/suspicious/noArrayIndexKey: the list of a question never changes
+          key={i}
+          request={request}
+          allowed={allowed[i] ?? []}
+          draft={drafts[i] ?? { type: null, args: request.args, message: "" }}
+          onDraft={(draft) => setDrafts((old) => old.map((d, n) => (n === i ? draft : d)))}
+        />
+      ))}
+      <div className="flex flex-wrap justify-end gap-2">
+        {approvable && requests.length > 1 && (
+          <Button onClick={() => onDecide(requests.map(() => ({ type: "approve" })))}>
+            {t("chat.approval.approveAll")}
+          </Button>
+        )}
+        <Button variant="primary" disabled={!complete} onClick={() => onDecide(decisions)}>
+          {t("chat.approval.submit")}
+        </Button>
+      </div>
+    </section>
+  );
+}

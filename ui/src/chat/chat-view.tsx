@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+import { useQueryClient } from "@tanstack/react-query";
+import { type Ref, useCallback, useEffect, useImperativeHandle, useRef } from "react";
+import { requestJson } from "@/api/client";
+import { useSettings } from "@/api/settings";
+import { Composer, type ComposerHandle } from "@/chat/composer";
+import { Conversation } from "@/chat/conversation";
+import { DropZone } from "@/chat/drop-zone";
+import { questionsOf } from "@/chat/interrupts";
+import { LiveStatus } from "@/chat/live-status";
+import { QueueList } from "@/chat/queue-list";
+import { useChat } from "@/chat/use-chat";
+import { useFollow } from "@/chat/use-follow";
+import { useQueue } from "@/chat/use-queue";
+import { useRejoin } from "@/chat/use-rejoin";
+import { useScroll } from "@/chat/use-scroll";
+import { useUploads } from "@/chat/use-uploads";
+import { describeError } from "@/lib/errors";
+import { adoptThread, useVisit } from "@/lib/thread-url";
+import { patchTitle, refreshThreads, titleFrom } from "@/threads/threads";
+
+export interface ChatViewProps {
+  ref?: Ref<ComposerHandle>;
+  threadId: string | null;
+  onSettings: () => void;
+  /** Told when a run begins and ends. */
+  onRunning: (running: boolean) => void;
+}
+
+/** Makes the conversation that files are sent to before anything is said in it. */
+function useEnsureThread(threadId: string | null) {
+  const made = useRef<Promise<string> | null>(null);
+  const id = useRef(threadId);
+  if (id.current !== threadId) {
+    id.current = threadId;
+    made.current = null;
+  }
+  return useCallback((title: string) => {
+    if (id.current) return Promise.resolve(id.current);
+    made.current ??= requestJson<{ thread_id: string }>("/threads", {
+      method: "POST",
+      json: { metadata: { title } },
+    }).then(
+      (thread) => {
+        adoptThread(thread.thread_id);
+        return thread.thread_id;
+      },
+      (error) => {
+        made.current = null;
+        throw error;
+      },
+    );
+    return made.current;
+  }, []);
+}
+
+/** A conversation and where it goes on. */
+export function ChatView({ ref, threadId, onSettings, onRunning }: ChatViewProps) {
+  const client = useQueryClient();
+  const chat = useChat(threadId);
+  const visit = useVisit();
+  const scroll = useScroll();
+  const composer = useRef<ComposerHandle>(null);
+  const code = useSettings().data?.chatModelProvider === "direct";
+  const uploads = useUploads(useEnsureThread(threadId));
+  useFollow(threadId, chat);
+  const { state } = useRejoin(threadId, chat);
+  const { running, messages, error } = chat;
+  const questions = running || error ? [] : questionsOf(chat.stream.interrupts);
+
+  useImperativeHandle(ref, () => ({
+    focus: () => composer.current?.focus(),
+    setText: (text) => composer.current?.setText(text),
+  }));
+
+  const begun = messages.length > 0;
+  const { send } = chat;
+  const { toEnd } = scroll;
+  const say = useCallback(
+    (content: string) => {
+      if (threadId && !begun) void patchTitle(threadId, titleFrom(content)).catch(() => undefined);
+      void send(content);
+      toEnd();
+    },
+    [begun, send, threadId, toEnd],
+  );
+  const free = !running && !error && !chat.loading && questions.length === 0 && state !== "dead";
+  const { queue, add, remove, sendNow } = useQueue({ threadId, free: free && begun, send: say });
+
+  useEffect(() => {
+    onRunning(running);
+    refreshThreads(client);
+  }, [running, onRunning, client]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a visit begins at the end of the text
+  useEffect(() => {
+    toEnd();
+    composer.current?.focus();
+  }, [visit, toEnd]);
+
+  const offline = error ? describeError(error).offline : false;
+  return (
+    <DropZone onFiles={uploads.add}>
+      <Conversation
+        key={`conversation-${visit}`}
+        chat={chat}
+        threadId={threadId}
+        code={code}
+        questions={questions}
+        scroll={scroll}
+        waiting={offline && state === "dead"}
+        onSettings={onSettings}
+        onExample={(text) => composer.current?.setText(text)}
+      />
+      <div className="mx-auto w-full max-w-3xl px-3 pb-3 sm:px-4 sm:pb-4">
+        <QueueList queue={queue} idle={!running} onSend={sendNow} onRemove={remove} />
+        <Composer
+          ref={composer}
+          key={`composer-${visit}`}
+          threadId={threadId}
+          uploads={uploads}
+          running={running}
+          disabled={state === "dead"}
+          code={code}
+          onSend={running ? add : say}
+          onStop={() => void chat.stop()}
+        />
+      </div>
+      <LiveStatus chat={chat} questions={questions} />
+    </DropZone>
+  );
+}

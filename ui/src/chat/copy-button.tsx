@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+import { Check, Copy } from "lucide-react";
+import { useEffect, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { IconButton } from "@/components/button";
+import { toast } from "@/components/toast";
+
+const SHOWN_MS = 1_500;
+
+/** Puts a text into the clipboard, and says so for a moment. */
+export function CopyButton({ text }: { text: () => string }) {
+  const { t } = useTranslation();
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = () =>
+    navigator.clipboard.writeText(text()).then(
+      () => setCopied(true),
+      () => toast(t("chat.copyFailed"), "error"),
+    );
+  return (
+    <IconButton label={t(copied ? "chat.copied" : "chat.copy")} size="sm" onClick={copy}>
+      {copied ? <Check aria-hidden className="text-ok" /> : <Copy aria-hidden />}
+    </IconButton>
+  );
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+import type { HumanMessage as Human, Message } from "@langchain/langgraph-sdk";
+import { Pencil } from "lucide-react";
+import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import TextareaAutosize from "react-textarea-autosize";
+import { SentFiles } from "@/chat/attachments";
+import { BranchSwitcher } from "@/chat/branch-switcher";
+import { messageText, splitFiles, withFiles } from "@/chat/content";
+import { CopyButton } from "@/chat/copy-button";
+import { Button, IconButton } from "@/components/button";
+import { cn } from "@/components/cn";
+import { Markdown } from "@/markdown/markdown";
+
+/** Code in fences is shown as such; all other text as it was typed. */
+const FENCED = /^ {0,3}(```|~~~)/m;
+
+interface EditorProps {
+  text: string;
+  onSave: (text: string) => void;
+  onCancel: () => void;
+}
+
+/** A message while it is changed: Enter sends it anew, Escape leaves it as it was. */
+function Editor({ text, onSave, onCancel }: EditorProps) {
+  const { t } = useTranslation();
+  const [value, setValue] = useState(text);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    const { current } = field;
+    current?.focus();
+    current?.setSelectionRange(current.value.length, current.value.length);
+  }, []);
+  const save = () => value.trim() && onSave(value);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.nativeEvent.isComposing) return;
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      onCancel();
+    }
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      save();
+    }
+  };
+  return (
+    <div className="w-full rounded-2xl border border-accent bg-raised p-3 shadow-sm">
+      <TextareaAutosize
+        ref={field}
+        aria-label={t("chat.edit.field")}
+        maxRows={20}
+        value={value}
+        onChange={(event) => setValue(event.target.value)}
+        onKeyDown={onKeyDown}
+        className="block w-full resize-none bg-transparent px-1 outline-none"
+      />
+      <div className="mt-2 flex flex-wrap items-center justify-end gap-2">
+        <p className="flex-1 text-xs text-muted">{t("chat.edit.hint")}</p>
+        <Button size="sm" onClick={onCancel}>
+          {t("chat.edit.cancel")}
+        </Button>
+        <Button size="sm" variant="primary" onClick={save} disabled={!value.trim()}>
+          {t("chat.edit.save")}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+export interface HumanMessageProps {
+  message: Human;
+  /** Whether it can be said anew from here. */
+  editable: boolean;
+  busy: boolean;
+  /** No model reads it: it is code. */
+  code: boolean;
+  branch: string;
+  options: readonly string[];
+  onBranch: (branch: string) => void;
+  onEdit: (message: Message, content: string) => void;
+}
+
+/** What a person said. */
+export const HumanMessage = memo(function HumanMessage(props: HumanMessageProps) {
+  const { message, editable, busy, code, branch, options, onBranch, onEdit } = props;
+  const { t } = useTranslation();
+  const [editing, setEditing] = useState(false);
+  const { text, files } = splitFiles(messageText(message));
+
+  if (editing)
+    return (
+      <Editor
+        text={text}
+        onCancel={() => setEditing(false)}
+        onSave={(next) => {
+          setEditing(false);
+          onEdit(message, withFiles(next, files));
+        }}
+      />
+    );
+  return (
+    <div className="group flex flex-col items-end gap-1">
+      <h3 className="sr-only">{t("chat.you")}</h3>
+      {text && (
+        <div
+          className={cn(
+            "max-w-[85%] min-w-0 rounded-2xl rounded-br-md bg-bubble px-4 py-2.5 break-words",
+            !FENCED.test(text) && "whitespace-pre-wrap",
+            !FENCED.test(text) && code && "font-mono text-sm",
+          )}
+        >
+          {FENCED.test(text) ? <Markdown text={text} /> : text}
+        </div>
+      )}
+      <SentFiles files={files} />
+      <div className="flex min-h-8 items-center">
+        <div
+          className={cn(
+            "flex items-center opacity-0 transition-opacity group-focus-within:opacity-100",
+            "group-hover:opacity-100 pointer-coarse:opacity-100 motion-reduce:transition-none",
+          )}
+        >
+          <CopyButton text={() => text} />
+          {editable && (
+            <IconButton
+              label={t("chat.edit.start")}
+              size="sm"
+              disabled={busy}
+              onClick={() => setEditing(true)}
+            >
+              <Pencil aria-hidden />
+            </IconButton>
+          )}
+        </div>
+        <BranchSwitcher branch={branch} options={options} disabled={busy} onBranch={onBranch} />
+      </div>
+    </div>
+  );
+});

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+import { CircleAlert, RotateCcw } from "lucide-react";
+import { useTranslation } from "react-i18next";
+import { Button } from "@/components/button";
+import type { Problem } from "@/lib/errors";
+
+export interface RunErrorProps {
+  problem: Problem;
+  onRetry: () => void;
+  onSettings: () => void;
+}
+
+/** Errors that another model, key or address would mend. */
+const MODEL = /model|api.?key|authenticat|provider|quota|401|403/i;
+
+/** Why a run has ended before its time. */
+export function RunError({ problem, onRetry, onSettings }: RunErrorProps) {
+  const { t } = useTranslation();
+  const { kind, text, offline } = problem;
+  return (
+    <section
+      role="alert"
+      className="flex flex-col gap-3 rounded-2xl border border-error/60 bg-error/8 p-4"
+    >
+      <div className="flex gap-3">
+        <CircleAlert aria-hidden className="mt-0.5 size-5 shrink-0 text-error" />
+        <div className="min-w-0 flex-1">
+          <h3 className="font-semibold">{t(offline ? "chat.error.lost" : "chat.error.title")}</h3>
+          <p className="mt-1 max-h-60 overflow-y-auto text-sm break-words whitespace-pre-wrap">
+            {kind && <span className="font-mono">{`${kind}: `}</span>}
+            {text || t("chat.error.unknown")}
+          </p>
+        </div>
+      </div>
+      <div className="flex flex-wrap justify-end gap-2">
+        {MODEL.test(`${kind} ${text}`) && !offline && (
+          <Button size="sm" onClick={onSettings}>
+            {t("chat.error.settings")}
+          </Button>
+        )}
+        <Button size="sm" variant="primary" onClick={onRetry}>
+          <RotateCcw aria-hidden className="size-4" />
+          {t("chat.retry")}
+        </Button>
+      </div>
+    </section>
+  );
+}
