@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /**
- * Blob URLs of large displays. Images cannot send a key, so the bytes are asked for by `fetch`; what
- * is shown stays, and of what is not shown only the newest few are kept.
+ * Blob URLs of large displays. Images cannot send a key, so the bytes are asked for by `fetch`;
+ * what is shown stays, and of what is not shown only the newest few are kept.
  */
 import { useEffect, useState } from "react";
 import { onKey, request } from "@/api/client";
@@ -31,7 +31,7 @@ export class BlobCache {
       const made: Entry = { users: 0, promise: Promise.resolve("") };
       made.promise = this.load(key).then((blob) => {
         made.url = URL.createObjectURL(blob);
-        if (this.entries.get(key) !== made) URL.revokeObjectURL(made.url);
+        if (made.users === 0) this.trim();
         return made.url;
       });
       // A failure is not kept: the next one who needs it asks again.
@@ -44,11 +44,16 @@ export class BlobCache {
     return entry.promise;
   }
 
-  /** One user less; the oldest without users go when there are too many. */
+  /** One user less. */
   release(key: string) {
     const entry = this.entries.get(key);
     if (!entry) return;
     entry.users = Math.max(0, entry.users - 1);
+    this.trim();
+  }
+
+  /** The oldest that nobody shows go when there are too many. */
+  private trim() {
     const idle = [...this.entries].filter(([, one]) => one.users === 0 && one.url);
     for (const [old, { url }] of idle.slice(0, Math.max(0, idle.length - this.idleMax))) {
       this.entries.delete(old);

@@ -51,8 +51,12 @@ export function keyHeaders(): Record<string, string> {
 
 const refusalListeners = new Set<Listener>();
 
-/** Somebody got a 401: the key is missing or not accepted any more. */
-export function reportUnauthorized() {
+/**
+ * A request that carried `key` was answered by a 401. A late answer to a key that has been replaced
+ * meanwhile says nothing.
+ */
+export function reportUnauthorized(key: string | null) {
+  if (key !== getKey()) return;
   for (const listener of refusalListeners) listener();
 }
 
@@ -76,6 +80,7 @@ export function errorText(text: string): string {
 
 /** `fetch` of an own path with the key; a failure is an {@link ApiError}. */
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+  const key = getKey();
   let response: Response;
   try {
     response = await fetch(path, { ...init, headers: { ...keyHeaders(), ...init.headers } });
@@ -84,8 +89,19 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     throw new ApiError(0, cause instanceof Error ? cause.message : String(cause));
   }
   if (response.ok) return response;
-  if (response.status === 401) reportUnauthorized();
+  if (response.status === 401) reportUnauthorized(key);
   throw new ApiError(response.status, errorText(await response.text()) || response.statusText);
+}
+
+/** Whether the server accepts a key, which is not kept yet: an {@link ApiError} when not. */
+export async function checkKey(key: string): Promise<void> {
+  let response: Response;
+  try {
+    response = await fetch("/sessions", { headers: { "x-api-key": key } });
+  } catch (cause) {
+    throw new ApiError(0, cause instanceof Error ? cause.message : String(cause));
+  }
+  if (!response.ok) throw new ApiError(response.status, errorText(await response.text()));
 }
 
 /** The same for JSON answers; `body` is sent as JSON. */
@@ -101,7 +117,8 @@ export async function requestJson<T>(path: string, init: RequestInit & { json?: 
 /** `fetch` for the SDK: a 401 is told, too. */
 const watchedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, init);
-  if (response.status === 401) reportUnauthorized();
+  const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : {}));
+  if (response.status === 401) reportUnauthorized(headers.get("x-api-key"));
   return response;
 };
 
@@ -123,3 +140,6 @@ export const queryClient = new QueryClient({
     },
   },
 });
+
+// What was refused, or was another owner's, is asked again with the key as it is now.
+onKey(() => void queryClient.invalidateQueries());

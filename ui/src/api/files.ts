@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /** A thread's files: uploads with progress, downloads, and large displays as blob URLs. */
-import { ApiError, errorText, keyHeaders, reportUnauthorized, request } from "@/api/client";
+import i18next from "i18next";
+import { ApiError, errorText, getKey, keyHeaders, reportUnauthorized, request } from "@/api/client";
 
 /** A file as the server keeps it; `path` is what `import_files` takes. */
 export interface UploadedFile {
@@ -40,13 +41,14 @@ export function uploadFiles(
     const aborted = () => reject(new DOMException("the upload was stopped", "AbortError"));
     if (signal?.aborted) return aborted();
     signal?.addEventListener("abort", abort, { once: true });
+    const key = getKey();
     xhr.open("POST", `${threadPath(threadId)}/files/upload`);
     for (const [name, value] of Object.entries(keyHeaders())) xhr.setRequestHeader(name, value);
     xhr.upload.onprogress = (event) => {
       if (event.lengthComputable && event.total > 0) onProgress?.(event.loaded / event.total);
     };
     xhr.onabort = aborted;
-    xhr.onerror = () => reject(new ApiError(0, "the connection was lost"));
+    xhr.onerror = () => reject(new ApiError(0, i18next.t("settings.files.lost")));
     xhr.onloadend = () => signal?.removeEventListener("abort", abort);
     xhr.onload = () => {
       if (xhr.status === 200) {
@@ -54,8 +56,10 @@ export function uploadFiles(
         resolve(JSON.parse(xhr.responseText) as UploadedFile[]);
         return;
       }
-      if (xhr.status === 401) reportUnauthorized();
-      reject(new ApiError(xhr.status, errorText(xhr.responseText) || xhr.statusText));
+      if (xhr.status === 401) reportUnauthorized(key);
+      const said = errorText(xhr.responseText) || xhr.statusText;
+      const text = xhr.status === 413 ? i18next.t("settings.files.tooLarge", { said }) : said;
+      reject(new ApiError(xhr.status, text));
     };
     xhr.send(form);
   });

@@ -7,6 +7,10 @@ import { requestJson } from "@/api/client";
 export const providers = ["openai", "anthropic", "google_genai", "ollama", "direct"] as const;
 export type Provider = (typeof providers)[number];
 
+/** Whether the model sees images; `auto` is as the server knows it. */
+export const visions = ["auto", "yes", "no"] as const;
+export type Vision = (typeof visions)[number];
+
 /** The server's answer; the key itself never comes back, only a hint of it. */
 export interface Settings {
   chatModel: string;
@@ -15,7 +19,11 @@ export interface Settings {
   chatModelApiKeyHint: string;
   chatModelBaseUrl: string;
   supportsVision: boolean;
+  vision: Vision;
+  /** What the owner wants for new sandboxes, where the operator lets them. */
   networkEnabled: boolean;
+  /** What the operator lets sandboxes have. */
+  networkAllowed: boolean;
   imagesToModel: boolean;
   /** Whether a run can be started with these; `reason` says why not. */
   ready: boolean;
@@ -28,7 +36,7 @@ export interface SettingsChange {
   chatModelProvider?: string;
   chatModelApiKey?: string;
   chatModelBaseUrl?: string;
-  supportsVision?: boolean | null;
+  vision?: Vision;
   networkEnabled?: boolean;
   imagesToModel?: boolean;
   /** Forget what is stored, also where it cannot be opened any more. */

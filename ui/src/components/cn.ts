@@ -9,4 +9,4 @@ export function cn(...values: ClassValue[]): string {
 
 /** How the keyboard's place is shown; the same on everything that can be used. */
 export const focusRing =
-  "outline-none focus-visible:outline-2 focus-visible:outline-offset-2 focus-visible:outline-accent";
+  "outline-accent outline-offset-2 not-focus-visible:outline-none focus-visible:outline-2";

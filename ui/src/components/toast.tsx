@@ -61,8 +61,8 @@ export function Toaster() {
           duration={note.tone === "error" ? 10_000 : 4_000}
           onOpenChange={(open) => !open && dismiss(note.id)}
           className={cn(
-            "flex items-start gap-2 rounded-xl border border-l-4 bg-raised py-2 pr-2 pl-3 text-text",
-            "shadow-lg",
+            "flex items-start gap-2 rounded-xl border border-l-4 bg-raised py-2 pr-2 pl-3",
+            "text-text shadow-lg",
             tones[note.tone],
           )}
         >
