@@ -13,6 +13,8 @@ const routes =
 
 export default defineConfig({
   plugins: [react(), tailwindcss()],
+  // The server puts a nonce in its place, which is another one in each answer.
+  html: { cspNonce: "__CSP_NONCE__" },
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   server: {
     host: "127.0.0.1",

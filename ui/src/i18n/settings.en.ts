@@ -57,17 +57,15 @@ export const settings = {
       "Your model, key and preferences are removed. The server's own settings count again.",
     sealed: "The stored settings cannot be read.",
     sealedText:
-      "The server was started with another ENCRYPTION_KEY. Start it with the former one, or forget what is stored.",
+      "It was started with another ENCRYPTION_KEY: bring that back, or forget what is stored.",
   },
   sandbox: {
     network: "Network in sandboxes",
     networkHint: "Counts for sandboxes that conversations start from now on.",
-    networkRefused:
-      "The server's operator has turned networks off (CONTAINER_NETWORK_ENABLED): no sandbox has one.",
+    networkRefused: "Turned off for all by the server's operator (CONTAINER_NETWORK_ENABLED).",
     images: "Show plots to the model",
     imagesHint: "Images that code makes are sent to a model that can see.",
-    isolation:
-      "Code runs in sandboxes on the server, each with its own files, processes and limits. They see neither the server's files nor each other.",
+    isolation: "Code runs on the server in sandboxes that see neither its files nor each other.",
   },
   sessions: {
     hint: "Sandboxes that are alive. They keep variables and files until they end.",
@@ -124,7 +122,8 @@ export const settings = {
   },
   firstRun: {
     title: "No model is connected yet",
-    text: "With a model, you say what you want and it writes and runs the code. In direct mode, you write the code yourself and it runs as it is, with no model and no key.",
+    withModel: "With a model, you say what you want, and it writes and runs the code.",
+    withoutModel: "In direct mode you write the code, and it runs as it is: no model, no key.",
     reason: "The server says: {{reason}}",
     direct: "Use direct mode",
     connect: "Connect a model",

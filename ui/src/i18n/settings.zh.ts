@@ -54,16 +54,15 @@ export const settings = {
     resetTitle: "清除您的设置？",
     resetText: "您的模型、密钥和偏好将被删除，恢复使用服务器自身的设置。",
     sealed: "无法读取已存的设置。",
-    sealedText: "服务器启动时使用了另一个 ENCRYPTION_KEY。请用原来的密钥启动，或清除已存的设置。",
+    sealedText: "启动时使用了另一个 ENCRYPTION_KEY：请恢复原来的密钥，或清除已存的设置。",
   },
   sandbox: {
     network: "沙盒联网",
     networkHint: "对今后由对话启动的沙盒生效。",
-    networkRefused: "服务器管理员已关闭网络（CONTAINER_NETWORK_ENABLED）：所有沙盒都不能联网。",
+    networkRefused: "管理员已为所有沙盒关闭网络（CONTAINER_NETWORK_ENABLED）。",
     images: "向模型展示图表",
     imagesHint: "代码生成的图像会发送给能看图像的模型。",
-    isolation:
-      "代码在服务器上的沙盒中运行，每个沙盒都有自己的文件、进程和限制，看不到服务器的文件，也看不到彼此。",
+    isolation: "代码在服务器的沙盒中运行，沙盒看不到服务器的文件，也看不到彼此。",
   },
   sessions: {
     hint: "正在运行的沙盒。它们会保留变量和文件，直到结束。",
@@ -119,7 +118,8 @@ export const settings = {
   },
   firstRun: {
     title: "尚未连接模型",
-    text: "连接模型后，您说出需求，由它编写并运行代码。在直接模式下，您自己写代码，原样运行，不需要模型和密钥。",
+    withModel: "连接模型后，您说出需求，由它编写并运行代码。",
+    withoutModel: "在直接模式下，您自己写代码，原样运行，不需要模型和密钥。",
     reason: "服务器提示：{{reason}}",
     direct: "使用直接模式",
     connect: "连接模型",

@@ -87,7 +87,9 @@ function NotReady({ reason: said, onSettings }: { reason: string; onSettings: ()
     <div className="flex flex-col gap-4">
       <div>
         <h2 className="text-xl font-semibold">{t("settings.firstRun.title")}</h2>
-        <p className="mt-2 text-sm text-muted">{t("settings.firstRun.text")}</p>
+        <p className="mt-2 text-sm text-muted">
+          {t("settings.firstRun.withModel")} {t("settings.firstRun.withoutModel")}
+        </p>
       </div>
       <div className="flex flex-wrap gap-2">
         <Button

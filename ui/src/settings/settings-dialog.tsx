@@ -20,6 +20,8 @@ export interface SettingsDialogProps {
   tab?: SettingsTab;
 }
 
+const list = "sticky top-0 z-10 -mx-5 flex overflow-x-auto border-b border-line bg-raised px-2";
+
 const trigger = cn(
   "h-9 shrink-0 cursor-pointer border-b-2 border-transparent px-3 text-sm whitespace-nowrap",
   "text-muted outline-accent -outline-offset-2 not-focus-visible:outline-none hover:text-text",
@@ -44,10 +46,7 @@ export function SettingsDialog({ open, onOpenChange, tab = "model" }: SettingsDi
   return (
     <Dialog open={open} onOpenChange={onOpenChange} title={t("settings.title")} size="lg">
       <Tabs.Root value={current} onValueChange={(value) => setCurrent(value as SettingsTab)}>
-        <Tabs.List
-          aria-label={t("settings.tabs.label")}
-          className="sticky top-0 z-10 -mx-5 flex overflow-x-auto border-b border-line bg-raised px-2"
-        >
+        <Tabs.List aria-label={t("settings.tabs.label")} className={list}>
           {tabs.map((name) => (
             <Tabs.Trigger key={name} value={name} className={trigger}>
               {t(`settings.tabs.${name}`)}

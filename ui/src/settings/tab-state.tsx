@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/client";
 import { Button } from "@/components/button";
+import { cn } from "@/components/cn";
 import { Spinner } from "@/components/spinner";
 
 /** What went wrong with a request, for people. */
@@ -20,7 +21,10 @@ export function Notice({ tone, children }: { tone: "ok" | "warn" | "error"; chil
   return (
     <div
       role={tone === "error" ? "alert" : "status"}
-      className={`rounded-lg border border-l-4 bg-panel px-3 py-2 text-sm break-words ${tones[tone]}`}
+      className={cn(
+        "rounded-lg border border-l-4 bg-panel px-3 py-2 text-sm break-words",
+        tones[tone],
+      )}
     >
       {children}
     </div>
