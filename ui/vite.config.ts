@@ -22,5 +22,6 @@ export default defineConfig({
     strictPort: true,
     proxy: { [routes.source]: { target: api, changeOrigin: true } },
   },
+  worker: { format: "es" },
   build: { target: "es2022", assetsInlineLimit: 0, chunkSizeWarningLimit: 6000 },
 });

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
 /** HTML that nobody trusts, in a frame of an origin of its own. */
+import { useEffect } from "react";
+import { FrameView } from "@/displays/frame";
+import { htmlHead, isFragment } from "@/displays/frame-protocol";
+import { useColours } from "@/displays/use-colours";
+import { useFrame } from "@/displays/use-frame";
 
 /** What {@link HtmlFrame} shows. */
 export interface HtmlFrameProps {
@@ -8,6 +13,17 @@ export interface HtmlFrameProps {
 }
 
 /** HTML that nobody trusts, in a frame of an origin of its own. */
-export function HtmlFrame({ title }: HtmlFrameProps) {
-  return <p>{title}</p>;
+export function HtmlFrame({ html, title }: HtmlFrameProps) {
+  const colours = useColours();
+  const frame = useFrame();
+  const { ready, post } = frame;
+  const head = htmlHead(html, colours);
+  useEffect(() => {
+    if (ready > 0) post({ type: "html", html, head });
+  }, [ready, post, html, head]);
+  return (
+    <div className={isFragment(html) ? undefined : "rounded bg-white"}>
+      <FrameView frame={frame} title={title} />
+    </div>
+  );
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+/**
+ * What a frame may say. All of it is hostile, also what our own script in the frame sends: what it
+ * shows runs beside it.
+ */
+
+export type FrameMessage =
+  | { type: "ready" }
+  | { type: "drawn" }
+  | { type: "size"; height: number }
+  | { type: "link"; href: string }
+  | { type: "picture"; image: string }
+  | { type: "failed"; reason: string };
+
+const PICTURE_MAX = 50_000_000;
+
+/** A message of a frame, or null for anything else. */
+export function parseFrameMessage(data: unknown): FrameMessage | null {
+  const one = data as Record<string, unknown> | null;
+  if (typeof one !== "object" || one === null || one.frame !== "sandbox-agent") return null;
+  const { type, height, href, image, reason } = one;
+  if (type === "ready" || type === "drawn") return { type };
+  if (type === "size" && typeof height === "number" && Number.isFinite(height))
+    return { type, height };
+  if (type === "link" && typeof href === "string") return { type, href };
+  if (type === "failed" && typeof reason === "string")
+    return { type, reason: reason.slice(0, 300) };
+  if (type === "picture" && typeof image === "string" && image.length < PICTURE_MAX)
+    return { type, image };
+  return null;
+}
+
+/** A frame that asks for another height all the time is no longer followed. */
+export const RESIZES_MAX = 200;
+
+/** The height that a frame gets for what it asks. */
+export function frameHeight(asked: number, most: number): number {
+  return Math.min(Math.max(Math.ceil(asked), 24), most);
+}
+
+/** Colours of the page that a frame may use. */
+export interface FrameColours {
+  dark: boolean;
+  page: string;
+  text: string;
+  muted: string;
+  line: string;
+  panel: string;
+  accent: string;
+}
+
+/** Whether HTML is a piece for a page, as a table is, and not a page of its own. */
+export function isFragment(html: string): boolean {
+  return !/<(?:!doctype|html|head|body|script|iframe)\b/i.test(html.slice(0, 500_000));
+}
+
+const tables = (c: FrameColours) => `
+table.dataframe{border-collapse:collapse;border:0;font-variant-numeric:tabular-nums}
+table.dataframe caption{color:${c.muted};padding:4px 0}
+table.dataframe th,table.dataframe td{border:0;border-bottom:1px solid ${c.line};padding:4px 10px;text-align:right}
+table.dataframe thead th{border-bottom:2px solid ${c.line};font-weight:600}
+table.dataframe tbody tr:nth-child(even){background:${c.panel}}`;
+
+/** What is written before HTML: pieces look like the page, pages like paper. */
+export function htmlHead(html: string, colours: FrameColours): string {
+  if (!isFragment(html)) return "";
+  const style = `:root{color-scheme:${colours.dark ? "dark" : "light"}}
+body{margin:0;padding:2px;background:transparent;color:${colours.text};font:14px/1.45 system-ui,sans-serif;overflow-wrap:break-word}
+a{color:${colours.accent}}${tables(colours)}`;
+  return `<!doctype html><html><head><meta charset="utf-8"><style>${style}</style></head><body>`;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/** The data of a display, wherever it is: in place, or stored as a blob. */
+import { useEffect, useMemo, useState } from "react";
+import { blobText, useBlobUrl } from "@/api/files";
+import { dataBlob, dataText } from "@/displays/bytes";
+import type { DisplayItem } from "@/displays/display";
+import { plainType } from "@/displays/kinds";
+
+export interface Loaded<T> {
+  value?: T;
+  error?: Error;
+}
+
+/** The text of a display. */
+export function useText(item: DisplayItem, threadId: string | null): Loaded<string> {
+  const { blob } = item;
+  const [state, setState] = useState<Loaded<string> & { blob?: string }>({});
+  useEffect(() => {
+    if (!blob || !threadId) return;
+    const controller = new AbortController();
+    blobText(threadId, blob, controller.signal).then(
+      (value) => setState({ blob, value }),
+      (error: Error) => controller.signal.aborted || setState({ blob, error }),
+    );
+    return () => controller.abort();
+  }, [blob, threadId]);
+  const own = useMemo(() => (blob ? undefined : dataText(item.data)), [blob, item.data]);
+  if (!blob) return { value: own };
+  return state.blob === blob ? state : {};
+}
+
+/** The JSON value of a display. */
+export function useJson(item: DisplayItem, threadId: string | null): Loaded<unknown> {
+  const text = useText(item, threadId);
+  return useMemo(() => {
+    if (!item.blob && typeof item.data !== "string") return { value: item.data };
+    if (text.value === undefined) return { error: text.error };
+    try {
+      return { value: JSON.parse(text.value) as unknown };
+    } catch (error) {
+      return { error: error as Error };
+    }
+  }, [item, text.value, text.error]);
+}
+
+/** A URL of a display's bytes, for elements that take one. */
+export function useUrl(item: DisplayItem, threadId: string | null): Loaded<string> {
+  const type = plainType(item.type);
+  const stored = useBlobUrl(threadId ?? undefined, item.blob, type);
+  const [own, setOwn] = useState<Loaded<string>>({});
+  useEffect(() => {
+    if (item.blob) return;
+    const bytes = dataBlob(item.type, item.data);
+    if (!bytes) {
+      setOwn({ error: new Error("base64") });
+      return;
+    }
+    const url = URL.createObjectURL(bytes);
+    setOwn({ value: url });
+    return () => URL.revokeObjectURL(url);
+  }, [item.blob, item.data, item.type]);
+  return item.blob ? { value: stored.url, error: stored.error } : own;
+}
