@@ -213,41 +213,74 @@ static bool ends_line(uint32_t c)
     return c == '\n' || c == '\r';
 }
 
-/* Takes one character of a sequence; false when it is not of it, and must be looked at again. */
-static bool sequence_take(struct clean *c, uint32_t value)
-{
-    enum state state = (enum state)c->state;
-    bool is_final = value >= 0x30 && value < 0x7f;
+/*
+ * Each takes one character in its state, after the state was set back to IN_TEXT; false when the
+ * character is not of the sequence, and must be looked at again.
+ */
+typedef bool take_fn(struct clean *c, uint32_t value);
 
-    c->state = IN_TEXT;
-    if (state == IN_STRING && value == ESCAPE)
-        c->state = IN_STRING_ESCAPE;
-    else if (state == IN_STRING && value != BELL && value != 0x9c && value != CANCEL &&
-             value != SUBSTITUTE && !ends_line(value))
-        c->state = IN_STRING;
-    else if (state == IN_STRING)
-        return !ends_line(value);
-    else if (state == IN_STRING_ESCAPE && value != '\\') {
-        c->state = IN_ESCAPE;
-        return sequence_take(c, value);
-    } else if (state == IN_ESCAPE && value >= 0x20 && value < 0x30)
+static bool escape_take(struct clean *c, uint32_t value)
+{
+    if (value < 0x20 || value >= 0x7f)
+        return false;
+    c->state = (unsigned char)(value < 0x30 ? IN_CHARSET : introduced(value));
+    return true;
+}
+
+static bool charset_take(struct clean *c, uint32_t value)
+{
+    if (value < 0x20 || value >= 0x7f)
+        return false;
+    if (value < 0x30)
         c->state = IN_CHARSET;
-    else if (state == IN_ESCAPE && is_final)
-        c->state = (unsigned char)introduced(value);
-    else if (state == IN_CHARSET && value >= 0x20 && value < 0x7f)
-        c->state = is_final ? IN_TEXT : IN_CHARSET;
-    else if (state == IN_CONTROL && value >= 0x20 && value < 0x40) {
+    return true;
+}
+
+static bool control_take(struct clean *c, uint32_t value)
+{
+    if (value < 0x20 || value >= 0x7f)
+        return false;
+    if (value < 0x40) {
         c->state = IN_CONTROL;
         if (c->len < sizeof(c->held))
             c->held[c->len] = (char)value;
         c->len += c->len <= sizeof(c->held);
-    } else if (state == IN_CONTROL && value >= 0x40 && value < 0x7f) {
-        if (value == 'm' && c->mode == CLEAN_COLORS)
-            colors_apply(c);
-    } else if (state != IN_STRING_ESCAPE) {
-        return false;
+    } else if (value == 'm' && c->mode == CLEAN_COLORS) {
+        colors_apply(c);
     }
     return true;
+}
+
+static bool string_take(struct clean *c, uint32_t value)
+{
+    if (ends_line(value))
+        return false;
+    if (value == ESCAPE)
+        c->state = IN_STRING_ESCAPE;
+    else if (value != BELL && value != 0x9c && value != CANCEL && value != SUBSTITUTE)
+        c->state = IN_STRING;
+    return true;
+}
+
+/* ESC \ ends the string; any other sequence does, too, and begins. */
+static bool string_escape_take(struct clean *c, uint32_t value)
+{
+    return value == '\\' || escape_take(c, value);
+}
+
+static bool sequence_take(struct clean *c, uint32_t value)
+{
+    static take_fn *const takers[] = {
+        [IN_ESCAPE] = escape_take,
+        [IN_CHARSET] = charset_take,
+        [IN_CONTROL] = control_take,
+        [IN_STRING] = string_take,
+        [IN_STRING_ESCAPE] = string_escape_take,
+    };
+    take_fn *take = takers[c->state];
+
+    c->state = IN_TEXT;
+    return take(c, value);
 }
 
 /* ---- one character ---- */
@@ -256,7 +289,7 @@ static int control_put(struct clean *c, uint32_t value, struct buf *ret)
 {
     const char caret[2] = {'^', (char)(value ^ 0x40)};
 
-    c->len = 0;
+    c->len = 0; /* of a CSI that follows */
     if (value == ESCAPE)
         c->state = IN_ESCAPE;
     else if (value >= 0x80)

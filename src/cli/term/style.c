@@ -16,7 +16,6 @@ static const struct style styles[STYLE_ROLE_COUNT] = {
     [STYLE_FAINT] = {.fg = STYLE_INDEX(BRIGHT)},
     [STYLE_CODE] = {.fg = STYLE_INDEX(YELLOW)},
     [STYLE_LINK] = {.attrs = STYLE_UNDERLINE, .fg = STYLE_INDEX(BLUE)},
-    [STYLE_QUOTE] = {.attrs = STYLE_ITALIC},
     [STYLE_MATH] = {.attrs = STYLE_ITALIC, .fg = STYLE_INDEX(CYAN)},
     [STYLE_MARK] = {.fg = STYLE_INDEX(CYAN)},
     [STYLE_COMMENT] = {.fg = STYLE_INDEX(BRIGHT)},

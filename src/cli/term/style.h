@@ -42,7 +42,6 @@ enum style_role {
     STYLE_FAINT, /* rules, borders, what is beside the point */
     STYLE_CODE,
     STYLE_LINK,
-    STYLE_QUOTE,
     STYLE_MATH,
     STYLE_MARK, /* bullets, numbers of lists */
     STYLE_COMMENT,

@@ -238,6 +238,15 @@ void term_open_set(struct term *t, const char *text, size_t len)
     pthread_mutex_unlock(&t->lock);
 }
 
+void term_print_open(struct term *t, const char *text, size_t len, const char *open,
+                     size_t open_len)
+{
+    pthread_mutex_lock(&t->lock);
+    if (part_set(t, &t->open, open, open_len) || len)
+        update(t, text, len, true);
+    pthread_mutex_unlock(&t->lock);
+}
+
 /* The turning sign changes ten times a second: only its row is written. */
 static bool status_redraw(struct term *t)
 {

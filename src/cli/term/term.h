@@ -69,6 +69,10 @@ void term_raw(struct term *t, const char *data, size_t len);
 /* The open part, or "" for none. Of a part that is higher than the screen the end is shown. */
 void term_open_set(struct term *t, const char *text, size_t len);
 
+/* Both in one update: finished text, and the open part below it from now on. */
+void term_print_open(struct term *t, const char *text, size_t len, const char *open,
+                     size_t open_len);
+
 /* The line below it; "" for none. It is cut at the width. */
 void term_status_set(struct term *t, const char *text, size_t len);
 
