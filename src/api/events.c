@@ -172,6 +172,7 @@ static void on_events(struct http_request *req)
                          &(struct follow_options){.log = log,
                                                   .tags = tags,
                                                   .after = after_parse(req, body, log),
+                                                  .present_tags = TAG_LIFE_OF_RUN,
                                                   .wants = filter_wants,
                                                   .on_done = free,
                                                   .user = filter},
@@ -323,6 +324,10 @@ static int command_run(struct http_request *req, yyjson_val *body, const char *t
     params.create.modes = MODE_VALUES | MODE_UPDATES | MODE_MESSAGES_TUPLE | MODE_CUSTOM;
     log =
         r == 0 ? thread_log_get(api_of(req)->threads, http_principal(req), thread_id, true) : NULL;
+    /* @langchain/react takes any end that it is told of after its command for the end of what it
+     * has started, and a page that opens its stream only then is told all from the beginning. */
+    if (log)
+        frame_log_turn(log);
     if (r == 0)
         r = api_run_start(req, &params, &row, &run);
     api_capture(NULL);

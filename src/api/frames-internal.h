@@ -55,6 +55,7 @@ enum frames2_channel {
     CHANNEL_CHECKPOINTS = 1 << 6,
     CHANNEL_TASKS = 1 << 7,
     CHANNEL_CUSTOM = 1 << 8,
+    TAG_LIFE_OF_RUN = 1 << 9, /* beside CHANNEL_LIFECYCLE: the root's */
 };
 
 void frames2_begin(struct frames *f);

@@ -19,6 +19,7 @@ struct envelope {
     uint32_t channel;
     const struct agent_event *e; /* its node's namespace, and "node"; NULL: the root's */
     bool rooted;                 /* has "node", but the root's namespace */
+    bool ends;                   /* the run */
 };
 
 /* The head up to "data":; the caller appends the data and ends with put(). */
@@ -29,7 +30,7 @@ static bool begin(struct frames *f, const struct envelope *v)
     const char *node = v->e ? agent_node_name(v->e->node) : NULL;
     /* The id of a root's lifecycle event names its run, as the official servers' do: clients tell
      * by it the replayed end of a former run from that of the one they have started. */
-    bool names_run = v->channel == CHANNEL_LIFECYCLE && !v->e;
+    bool names_run = v->channel & TAG_LIFE_OF_RUN;
 
     buf_clear(&f->data);
     if (buf_printf(&f->data,
@@ -58,7 +59,8 @@ static void put(struct frames *f, const struct envelope *v, bool whole)
                                                             .data = buf_str(&f->data),
                                                             .len = f->data.len,
                                                             .tags = v->channel,
-                                                            .scope = scope});
+                                                            .scope = scope,
+                                                            .ends = v->ends});
 }
 
 static void put_json(struct frames *f, const struct envelope *v, const char *json, size_t len)
@@ -71,7 +73,8 @@ static void put_json(struct frames *f, const struct envelope *v, const char *jso
 static void lifecycle_put(struct frames *f, const struct agent_event *e, const char *event,
                           const char *error)
 {
-    struct envelope v = {"lifecycle", CHANNEL_LIFECYCLE, e};
+    struct envelope v = {"lifecycle", CHANNEL_LIFECYCLE | (e ? 0 : TAG_LIFE_OF_RUN), e,
+                         .ends = !e && !str_eq(event, "running")};
     const char *graph = e ? agent_node_name(e->node) : f->options.graph_id;
 
     put(f, &v,

@@ -32,7 +32,8 @@ struct frame_log {
     struct frame **slots; /* ring; NULL for a frame that was lost */
     size_t cap, count, start;
     uint64_t first_seq;
-    size_t bytes; /* of memory */
+    uint64_t ended_seq, past_seq; /* the last frame that ends; what it was at the last turn */
+    size_t bytes;                 /* of memory */
     bool closed;
     struct follower *followers;
 };
@@ -44,6 +45,7 @@ struct follower {
     char after[128];
     struct http_stream *stream;
     uint64_t seq;        /* the next one to look at */
+    uint64_t past_seq;   /* up to it, some tags are left out */
     struct frame *frame; /* being sent */
     size_t sent;
     atomic_bool stopped; /* by the thread that stops the server, whatever log it follows then */
@@ -172,6 +174,8 @@ void frame_log_append(struct frame_log *log, const struct log_frame *e)
         return;
     }
     f = frame_new(log, e, log->first_seq + log->count);
+    if (e->ends)
+        log->ended_seq = log->first_seq + log->count;
     *slot_at(log, log->count++) = f;
     log->bytes += frame_size(f);
     while (log->bytes > log->max_bytes && log->count > 1)
@@ -193,6 +197,13 @@ uint64_t frame_log_next_seq(struct frame_log *log)
 int64_t frame_log_epoch(const struct frame_log *log)
 {
     return log->epoch_ms;
+}
+
+void frame_log_turn(struct frame_log *log)
+{
+    pthread_mutex_lock(&log->lock);
+    log->past_seq = log->ended_seq;
+    pthread_mutex_unlock(&log->lock);
 }
 
 void frame_log_close(struct frame_log *log)
@@ -259,8 +270,11 @@ static struct frame *gap_new(uint64_t missed)
     return f;
 }
 
-static bool frame_is_wanted(const struct follower *f, const struct frame *frame)
+/* Whether the follower wants the frame of this number. */
+static bool frame_is_wanted(const struct follower *f, const struct frame *frame, uint64_t seq)
 {
+    if (seq <= f->past_seq && frame->tags & f->options.present_tags)
+        return false;
     if (frame->tags && !(frame->tags & f->options.tags))
         return false;
     return !f->options.wants || f->options.wants(f->options.user, frame->data + frame->scope_at);
@@ -278,11 +292,12 @@ static struct frame *frame_next(struct follower *f)
         return gap_new(missed);
     }
     while (f->seq < end) {
-        struct frame *frame = *slot_at(log, (size_t)(f->seq++ - log->first_seq));
+        uint64_t seq = f->seq++;
+        struct frame *frame = *slot_at(log, (size_t)(seq - log->first_seq));
 
         if (!frame)
             return gap_new(1);
-        if (frame_is_wanted(f, frame)) {
+        if (frame_is_wanted(f, frame, seq)) {
             atomic_fetch_add(&frame->refs, 1);
             return frame;
         }
@@ -364,6 +379,7 @@ static void follower_move(struct follower *f, struct frame_log *log)
     follower_unlink(f);
     frame_log_unref(f->log);
     f->log = log;
+    f->past_seq = 0;
     pthread_mutex_lock(&log->lock);
     f->seq = seq_after(log, f->after);
     follower_link(f);
@@ -469,6 +485,7 @@ int frame_log_follow(struct http_request *req, const struct follow_options *opti
         return r;
     pthread_mutex_lock(&log->lock);
     f->seq = seq_after(log, f->after);
+    f->past_seq = options->after ? 0 : log->past_seq;
     follower_link(f);
     pthread_mutex_unlock(&log->lock);
     return 0;

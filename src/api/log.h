@@ -27,6 +27,7 @@ struct log_frame {
     size_t len;
     uint32_t tags;
     const char *scope;
+    bool ends; /* what came before is over: see frame_log_turn() */
 };
 
 int frame_log_new(const struct frame_log_options *options, struct frame_log **ret,
@@ -42,6 +43,8 @@ void frame_log_append(struct frame_log *log, const struct log_frame *frame);
  */
 uint64_t frame_log_next_seq(struct frame_log *log);
 int64_t frame_log_epoch(const struct frame_log *log);
+/* Something new begins: all up to the last frame that ended something is the past. */
+void frame_log_turn(struct frame_log *log);
 
 /* Nothing comes after it; followers end after the last frame. */
 void frame_log_close(struct frame_log *log);
@@ -52,8 +55,10 @@ size_t frame_log_bytes(struct frame_log *log);
 
 struct follow_options {
     struct frame_log *log;
-    uint32_t tags;     /* frames with one of these bits, and those with none */
-    const char *after; /* an id: what comes after it; "-1", "-", unknown or NULL: everything */
+    uint32_t tags;         /* frames with one of these bits, and those with none */
+    const char *after;     /* an id: what comes after it; "-1", "-", unknown or NULL: everything */
+    uint32_t present_tags; /* frames with one of these bits, where they are the past, are not for
+                            * one that names no id */
     bool (*wants)(void *user, const char *scope); /* or NULL */
     /* The client has left before the end: called once, on any thread. */
     void (*on_gone)(void *user);

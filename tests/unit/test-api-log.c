@@ -56,6 +56,7 @@ static void follow(struct http_request *req)
                          &(struct follow_options){
                              .log = shown.log,
                              .tags = tags ? (uint32_t)(tags[0] - '0') : 0xff,
+                             .present_tags = 4,
                              .after = http_header(req, "Last-Event-ID"),
                              .wants = http_query(req, "deep") ? wants_deep : NULL,
                              .next = http_query(req, "next") ? next_more : NULL,
@@ -158,6 +159,37 @@ TEST(followers_choose_by_tags_and_scope)
     assert_true(raw_wait(deep, "0\r\n\r\n", RAW_WAIT_MS));
     assert_true(has(deep, "one") && has(deep, "all"));
     assert_false(has(deep, "two"));
+}
+
+TEST(what_has_ended_before_a_turn_is_the_past)
+{
+    auto_cleanup(shown_done) struct shown *mine = &shown;
+    auto_served struct served s =
+        served_start((struct http_options){.tables = tables, .hosts = hosts});
+    struct log_frame end = {.event = "e", .data = "\"end\"", .len = 5, .tags = 4, .ends = true};
+    auto_raw struct raw *early = NULL, *late = NULL, *all = NULL;
+
+    mine->log = log_make(MIB, EPOCH);
+    log_put(mine->log, "\"begin\"", 4, NULL);
+    log_put(mine->log, "\"said\"", 1, NULL);
+    frame_log_append(mine->log, &end);
+    log_put(mine->log, "\"begin\"", 4, NULL);
+    early = follower_open(&s, "", NULL);
+    assert_true(raw_wait(early, "id: 7-4\n", RAW_WAIT_MS));
+    /* The second has begun and goes on, so it is present. */
+    frame_log_turn(mine->log);
+    frame_log_append(mine->log, &end);
+    frame_log_close(mine->log);
+    late = follower_open(&s, "", NULL);
+    assert_true(raw_wait(late, "0\r\n\r\n", RAW_WAIT_MS));
+    assert_false(has(late, "id: 7-1\n") || has(late, "id: 7-3\n"));
+    assert_true(has(late, "id: 7-2\n") && has(late, "id: 7-4\n") && has(late, "id: 7-5\n"));
+    /* Nothing is kept from one that was there before, or that has said where it is. */
+    assert_true(raw_wait(early, "0\r\n\r\n", RAW_WAIT_MS));
+    assert_true(has(early, "id: 7-1\n") && has(early, "id: 7-3\n") && has(early, "id: 7-5\n"));
+    all = follower_open(&s, "", "-1");
+    assert_true(raw_wait(all, "0\r\n\r\n", RAW_WAIT_MS));
+    assert_true(has(all, "id: 7-1\n") && has(all, "id: 7-3\n"));
 }
 
 TEST(the_oldest_frames_make_room_and_the_gap_is_told)

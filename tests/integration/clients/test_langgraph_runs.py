@@ -512,6 +512,32 @@ def test_silence_is_broken(api, sdk, model, thread):
         open_stream.close()
 
 
+def test_the_end_of_a_former_run_is_not_told_to_whom_a_new_one_is(api, model, thread):
+    """Protocol v2: a stream that is opened behind a command tells of what goes on."""
+    def command(text):
+        return api.post(f"/threads/{thread}/commands", {"id": 1, "method": "run.start", "params": {
+            "assistant_id": "agent", "input": apiserver.human(text)}}).json["result"]["run_id"]
+
+    def told(last, **options):
+        events = []
+        with api.stream(f"/threads/{thread}/stream/events", {
+                "channels": ["lifecycle"], "namespaces": [[]], "depth": 0}, **options) as stream:
+            for frame in stream:
+                data = frame.data["params"]["data"]
+                events.append((data["run_id"], data["event"]))
+                if events[-1] == last:
+                    return events
+        raise AssertionError(events)
+
+    first = command("hi")
+    former = [(first, "running"), (first, "completed")]
+    assert told(former[-1]) == former
+    present = (command(f"hold: {thread}"), "running")
+    assert told(present) == [present]
+    assert told(present, headers={"Last-Event-ID": "-1"}) == [*former, present]
+    model.release(thread)
+
+
 def test_states_are_not_edited_while_a_run_goes_on(sdk, model, thread, held):
     with pytest.raises(errors.ConflictError):
         sdk.threads.update_state(thread, apiserver.human("meanwhile"))
