@@ -4,11 +4,14 @@ import { cn, focusRing } from "@/components/cn";
 import { Spinner } from "@/components/spinner";
 import { Tooltip } from "@/components/tooltip";
 
+/* Below the pointer a colour goes towards the text's, away from what is written on it. */
 const variants = {
-  primary: "bg-accent text-on-accent hover:opacity-90",
-  secondary: "border border-line bg-raised text-text hover:bg-panel",
-  ghost: "text-text hover:bg-panel",
-  danger: "bg-error text-page hover:opacity-90",
+  primary:
+    "bg-accent text-on-accent hover:bg-[color-mix(in_oklab,var(--color-accent),var(--color-text)_12%)]",
+  secondary: "border border-line bg-raised text-text hover:bg-text/8",
+  ghost: "text-text hover:bg-text/8",
+  danger:
+    "bg-error text-page hover:bg-[color-mix(in_oklab,var(--color-error),var(--color-text)_12%)]",
 };
 
 const sizes = {

@@ -56,11 +56,9 @@ export function Dialog({
         >
           <header className="flex items-start gap-3 px-5 pt-4 pb-3">
             <div className="min-w-0 flex-1">
-              <Radix.Title className="text-base font-semibold">{title}</Radix.Title>
+              <Radix.Title className="text-base leading-8 font-semibold">{title}</Radix.Title>
               {description && (
-                <Radix.Description className="mt-1 text-sm text-muted">
-                  {description}
-                </Radix.Description>
+                <Radix.Description className="text-sm text-muted">{description}</Radix.Description>
               )}
             </div>
             {dismissible && (

@@ -58,7 +58,7 @@ export function AboutTab() {
             {t(`settings.about.states.${state}`)}
           </Badge>
         </Row>
-        {health && (
+        {health && state !== "dead" && (
           <>
             <Row name={t("settings.about.version")}>{health.version}</Row>
             <Row name={t("settings.about.store")}>{stores[health.store] ?? health.store}</Row>
@@ -78,7 +78,10 @@ export function AboutTab() {
           href="/docs"
           target="_blank"
           rel="noreferrer"
-          className={cn("inline-flex items-center gap-1.5 rounded text-sm text-accent", focusRing)}
+          className={cn(
+            "inline-flex items-center gap-1.5 rounded text-sm text-accent pointer-coarse:min-h-10",
+            focusRing,
+          )}
         >
           {t("settings.about.api")}
           <ExternalLink aria-hidden className="size-4" />

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { useTranslation } from "react-i18next";
+import { ApiError } from "@/api/client";
 import { useChangeSettings, useSettings } from "@/api/settings";
 import { Button } from "@/components/button";
 import { cn, focusRing } from "@/components/cn";
@@ -109,11 +110,23 @@ function NotReady({ reason: said, onSettings }: { reason: string; onSettings: ()
   );
 }
 
+/** The settings could not be had: a refused key and a dead server are told elsewhere. */
+function Failed({ error, onSettings }: { error: unknown; onSettings: () => void }) {
+  const { t } = useTranslation();
+  if (!(error instanceof ApiError) || error.status === 0 || error.status === 401) return null;
+  return (
+    <section className="mx-auto flex w-full max-w-2xl flex-col items-start gap-3">
+      <Notice tone="error">{t("settings.failed", { reason: error.message })}</Notice>
+      <Button onClick={onSettings}>{t("settings.title")}</Button>
+    </section>
+  );
+}
+
 /** What an empty chat shows: how to begin. */
 export function FirstRun({ onExample, onSettings }: FirstRunProps) {
   const { t } = useTranslation();
-  const { data } = useSettings();
-  if (!data) return null;
+  const { data, error } = useSettings();
+  if (!data) return <Failed error={error} onSettings={onSettings} />;
   if (!data.ready)
     return (
       <section className="mx-auto w-full max-w-2xl">

@@ -10,14 +10,14 @@ import { changesOf, checkForm, formOf } from "@/settings/model-form";
 import { Loading, Notice, useReason } from "@/settings/tab-state";
 
 /** Forgets all that is stored, after a question. */
-function Reset() {
+function Reset({ variant }: { variant: "ghost" | "secondary" }) {
   const { t } = useTranslation();
   const [asking, setAsking] = useState(false);
   const change = useChangeSettings();
   const reason = useReason();
   return (
     <>
-      <Button variant="ghost" busy={change.isPending} onClick={() => setAsking(true)}>
+      <Button variant={variant} busy={change.isPending} onClick={() => setAsking(true)}>
         {t("settings.model.reset")}
       </Button>
       {change.isError && (
@@ -87,7 +87,7 @@ function ModelSettings({ settings }: { settings: Settings }) {
           {change.isSuccess && t("settings.model.saved")}
         </span>
         <span className="flex-1" />
-        <Reset />
+        <Reset variant="ghost" />
       </div>
     </form>
   );
@@ -103,7 +103,7 @@ function Sealed({ reason }: { reason: string }) {
         <p className="mt-1">{t("settings.model.sealedText")}</p>
         <p className="mt-1 text-xs text-muted">{reason}</p>
       </Notice>
-      <Reset />
+      <Reset variant="secondary" />
     </div>
   );
 }

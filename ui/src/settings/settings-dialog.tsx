@@ -23,10 +23,10 @@ export interface SettingsDialogProps {
 const list = "sticky top-0 z-10 -mx-5 flex overflow-x-auto border-b border-line bg-raised px-2";
 
 const trigger = cn(
-  "h-9 shrink-0 cursor-pointer border-b-2 border-transparent px-3 text-sm whitespace-nowrap",
+  "h-9 shrink-0 cursor-pointer border-b-2 border-transparent px-1.5 text-sm whitespace-nowrap",
   "text-muted outline-accent -outline-offset-2 not-focus-visible:outline-none hover:text-text",
   "focus-visible:outline-2 data-[state=active]:border-accent data-[state=active]:font-medium",
-  "data-[state=active]:text-text pointer-coarse:h-11",
+  "data-[state=active]:text-text sm:px-3 pointer-coarse:h-11",
 );
 
 /** Everything that can be set, and what the server says about itself. */
