@@ -3,7 +3,6 @@
  * How the page asks its server. The key, where the server wants one, is kept for the tab
  * (sessionStorage) and travels in a header, never in an address.
  */
-import { Client } from "@langchain/langgraph-sdk";
 import { QueryClient } from "@tanstack/react-query";
 
 const KEY = "sandbox-agent.key";
@@ -112,24 +111,6 @@ export async function requestJson<T>(path: string, init: RequestInit & { json?: 
       ? {}
       : { body: JSON.stringify(json), headers: { "content-type": "application/json" } };
   return (await (await request(path, { ...rest, ...body })).json()) as T;
-}
-
-/** `fetch` for the SDK: a 401 is told, too. */
-const watchedFetch: typeof fetch = async (input, init) => {
-  const response = await fetch(input, init);
-  const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : {}));
-  if (response.status === 401) reportUnauthorized(headers.get("x-api-key"));
-  return response;
-};
-
-/** The SDK's client, for the key as it is now. */
-export function makeClient(): Client {
-  return new Client({
-    apiUrl: location.origin,
-    apiKey: null,
-    defaultHeaders: keyHeaders(),
-    callerOptions: { maxRetries: 1, fetch: watchedFetch },
-  });
 }
 
 export const queryClient = new QueryClient({

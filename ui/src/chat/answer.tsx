@@ -66,6 +66,8 @@ export interface AnswerProps {
   steps: readonly Step[];
   /** The run that writes it goes on. */
   running: boolean;
+  /** The run has stopped in it, with a question. */
+  waiting: boolean;
   /** It is the last entry of the conversation. */
   last: boolean;
   /** Something runs, be it this or not. */
@@ -80,7 +82,7 @@ export interface AnswerProps {
 
 /** All that came of what a person said. */
 export const Answer = memo(function Answer(props: AnswerProps) {
-  const { steps, running, last, busy, repeatable, threadId, branch, options } = props;
+  const { steps, running, waiting, last, busy, repeatable, threadId, branch, options } = props;
   const { t } = useTranslation();
   const first = steps[0]?.message;
   const text = () =>
@@ -101,13 +103,14 @@ export const Answer = memo(function Answer(props: AnswerProps) {
           threadId={threadId}
         />
       ))}
-      {!running && (
+      {!running && !waiting && (
         <div className="-ml-2 flex min-h-8 items-center text-muted">
           <CopyButton text={text} />
           {repeatable && first && (
             <IconButton
               label={t("chat.regenerate")}
               size="sm"
+              className="text-muted"
               disabled={busy}
               onClick={() => props.onRegenerate(first)}
             >

@@ -31,17 +31,21 @@ interface RequestProps {
   allowed: readonly DecisionType[];
   draft: Draft;
   onDraft: (draft: Draft) => void;
+  /** No other call is asked about: its approval needs no further word. */
+  single: boolean;
 }
 
 /** One call: what it would do, and what is to become of it. */
-function Request({ request, allowed, draft, onDraft }: RequestProps) {
+function Request({ request, allowed, draft, onDraft, single }: RequestProps) {
   const { t } = useTranslation();
   const id = useId();
   const editing = draft.type === "edit";
+  // What follows are the arguments, which are shown anyway.
+  const summary = request.description?.split("\n")[0];
   return (
     <fieldset className="min-w-0 rounded-xl border border-line bg-raised p-3">
       <legend className="px-1 font-mono text-sm font-medium">{request.name}</legend>
-      {request.description && <p className="mb-2 text-sm text-muted">{request.description}</p>}
+      {summary && <p className="mb-2 text-sm text-muted">{summary}</p>}
       <ToolInput
         key={editing ? "edit" : "show"}
         name={request.name}
@@ -58,6 +62,7 @@ function Request({ request, allowed, draft, onDraft }: RequestProps) {
           <Button
             key={type}
             size="sm"
+            variant={type === "approve" && single ? "primary" : "secondary"}
             aria-pressed={draft.type === type}
             className={cn(draft.type === type && "border-accent bg-accent/12 font-semibold")}
             onClick={() => onDraft({ ...draft, type, args: request.args })}
@@ -102,6 +107,7 @@ export function Approval({ requests, allowed, onDecide }: ApprovalProps) {
     return (draft && decisionOf(request, draft)) ?? [];
   });
   const complete = decisions.length === requests.length;
+  const single = requests.length === 1;
   const approvable = allowed.every((types) => types.includes("approve"));
   return (
     <section
@@ -119,18 +125,24 @@ export function Approval({ requests, allowed, onDecide }: ApprovalProps) {
           request={request}
           allowed={allowed[i] ?? []}
           draft={drafts[i] ?? { type: null, args: request.args, message: "" }}
-          onDraft={(draft) => setDrafts((old) => old.map((d, n) => (n === i ? draft : d)))}
+          single={single}
+          onDraft={(draft) => {
+            if (single && draft.type === "approve") return onDecide([{ type: "approve" }]);
+            setDrafts((old) => old.map((d, n) => (n === i ? draft : d)));
+          }}
         />
       ))}
       <div className="flex flex-wrap justify-end gap-2">
-        {approvable && requests.length > 1 && (
+        {approvable && !single && (
           <Button onClick={() => onDecide(requests.map(() => ({ type: "approve" })))}>
             {t("chat.approval.approveAll")}
           </Button>
         )}
-        <Button variant="primary" disabled={!complete} onClick={() => onDecide(decisions)}>
-          {t("chat.approval.submit")}
-        </Button>
+        {(!single || drafts[0]?.type) && (
+          <Button variant="primary" disabled={!complete} onClick={() => onDecide(decisions)}>
+            {t("chat.approval.submit")}
+          </Button>
+        )}
       </div>
     </section>
   );

@@ -85,7 +85,11 @@ export function ChatView({ ref, threadId, onSettings, onRunning }: ChatViewProps
     [begun, send, threadId, toEnd],
   );
   const free = !running && !error && !chat.loading && questions.length === 0 && state !== "dead";
-  const { queue, add, remove, sendNow } = useQueue({ threadId, free: free && begun, send: say });
+  const { queue, add, remove, hold, sendNow } = useQueue({
+    threadId,
+    free: free && begun,
+    send: say,
+  });
 
   useEffect(() => {
     onRunning(running);
@@ -123,7 +127,10 @@ export function ChatView({ ref, threadId, onSettings, onRunning }: ChatViewProps
           disabled={state === "dead"}
           code={code}
           onSend={running ? add : say}
-          onStop={() => void chat.stop()}
+          onStop={() => {
+            hold();
+            void chat.stop();
+          }}
         />
       </div>
       <LiveStatus chat={chat} questions={questions} />

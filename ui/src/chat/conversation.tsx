@@ -92,7 +92,13 @@ export function Conversation(props: ConversationProps) {
         {loading && messages.length === 0 && <Loading />}
         <Suspense fallback={<Loading />}>
           {messages.length > 0 && (
-            <Transcript chat={chat} threadId={threadId} code={code} scroller={scroll.scroller} />
+            <Transcript
+              chat={chat}
+              threadId={threadId}
+              code={code}
+              waiting={questions.length > 0}
+              scroller={scroll.scroller}
+            />
           )}
           {questions.length > 0 && (
             <Questions

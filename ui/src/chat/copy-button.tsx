@@ -22,7 +22,12 @@ export function CopyButton({ text }: { text: () => string }) {
       () => toast(t("chat.copyFailed"), "error"),
     );
   return (
-    <IconButton label={t(copied ? "chat.copied" : "chat.copy")} size="sm" onClick={copy}>
+    <IconButton
+      label={t(copied ? "chat.copied" : "chat.copy")}
+      size="sm"
+      className="text-muted"
+      onClick={copy}
+    >
       {copied ? <Check aria-hidden className="text-ok" /> : <Copy aria-hidden />}
     </IconButton>
   );

@@ -86,6 +86,7 @@ export const HumanMessage = memo(function HumanMessage(props: HumanMessageProps)
   const { t } = useTranslation();
   const [editing, setEditing] = useState(false);
   const { text, files } = splitFiles(messageText(message));
+  const fenced = FENCED.test(text);
 
   if (editing)
     return (
@@ -99,41 +100,45 @@ export const HumanMessage = memo(function HumanMessage(props: HumanMessageProps)
       />
     );
   return (
-    <div className="group flex flex-col items-end gap-1">
+    <div className="group flex flex-col items-end gap-2">
       <h3 className="sr-only">{t("chat.you")}</h3>
-      {text && (
-        <div
-          className={cn(
-            "max-w-[85%] min-w-0 rounded-2xl rounded-br-md bg-bubble px-4 py-2.5 break-words",
-            !FENCED.test(text) && "whitespace-pre-wrap",
-            !FENCED.test(text) && code && "font-mono text-sm",
-          )}
-        >
-          {FENCED.test(text) ? <Markdown text={text} /> : text}
+      <div className="flex w-full flex-col items-end gap-1 sm:flex-row-reverse sm:items-end">
+        {text && (
+          <div
+            className={cn(
+              "max-w-[92%] min-w-0 rounded-2xl rounded-br-md bg-bubble px-4 py-2.5 break-words",
+              "sm:max-w-[80%]",
+              !fenced && "whitespace-pre-wrap",
+              !fenced && code && "font-mono text-sm",
+            )}
+          >
+            {fenced ? <Markdown text={text} /> : text}
+          </div>
+        )}
+        <div className="flex items-center text-muted">
+          <BranchSwitcher branch={branch} options={options} disabled={busy} onBranch={onBranch} />
+          <div
+            className={cn(
+              "flex items-center opacity-0 transition-opacity group-focus-within:opacity-100",
+              "group-hover:opacity-100 pointer-coarse:opacity-100 motion-reduce:transition-none",
+            )}
+          >
+            <CopyButton text={() => text} />
+            {editable && (
+              <IconButton
+                label={t("chat.edit.start")}
+                size="sm"
+                className="text-muted"
+                disabled={busy}
+                onClick={() => setEditing(true)}
+              >
+                <Pencil aria-hidden />
+              </IconButton>
+            )}
+          </div>
         </div>
-      )}
-      <SentFiles files={files} />
-      <div className="flex min-h-8 items-center">
-        <div
-          className={cn(
-            "flex items-center opacity-0 transition-opacity group-focus-within:opacity-100",
-            "group-hover:opacity-100 pointer-coarse:opacity-100 motion-reduce:transition-none",
-          )}
-        >
-          <CopyButton text={() => text} />
-          {editable && (
-            <IconButton
-              label={t("chat.edit.start")}
-              size="sm"
-              disabled={busy}
-              onClick={() => setEditing(true)}
-            >
-              <Pencil aria-hidden />
-            </IconButton>
-          )}
-        </div>
-        <BranchSwitcher branch={branch} options={options} disabled={busy} onBranch={onBranch} />
       </div>
+      <SentFiles files={files} />
     </div>
   );
 });

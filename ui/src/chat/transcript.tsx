@@ -11,6 +11,8 @@ export interface TranscriptProps {
   chat: Chat;
   threadId: string | null;
   code: boolean;
+  /** The run waits for an answer: the last entry is not complete. */
+  waiting: boolean;
   scroller: RefObject<HTMLElement | null>;
 }
 
@@ -50,7 +52,8 @@ function useSameLists() {
 }
 
 /** The messages of a conversation, newest last. */
-export function Transcript({ chat, threadId, code, scroller }: TranscriptProps) {
+export function Transcript(props: TranscriptProps) {
+  const { chat, threadId, code, waiting, scroller } = props;
   const entries = useEntries(chat.messages);
   const { start, sentinel } = useWindow(entries.length, scroller);
   const same = useSameLists();
@@ -82,6 +85,7 @@ export function Transcript({ chat, threadId, code, scroller }: TranscriptProps) 
       <Answer
         steps={entry.steps}
         running={running && last}
+        waiting={waiting && last}
         last={last}
         repeatable={first !== undefined && forkOf(first) !== undefined}
         threadId={threadId}

@@ -7,6 +7,8 @@ export interface Queued {
   id: string;
   thread: string | null;
   content: string;
+  /** The run before it was stopped: it waits for the reader. */
+  held?: boolean;
 }
 
 interface Options {
@@ -35,6 +37,13 @@ export function useQueue({ threadId, free, send }: Options) {
     (id: string) => setAll((old) => old.filter((item) => item.id !== id)),
     [setAll],
   );
+  const hold = useCallback(
+    () =>
+      setAll((old) =>
+        old.map((item) => (item.thread === threadId ? { ...item, held: true } : item)),
+      ),
+    [setAll, threadId],
+  );
   const sendNow = useCallback(
     (item: Queued) => {
       if (sent.current === item.id) return;
@@ -46,8 +55,8 @@ export function useQueue({ threadId, free, send }: Options) {
   );
 
   useEffect(() => {
-    if (free && next) sendNow(next);
+    if (free && next && !next.held) sendNow(next);
   }, [free, next, sendNow]);
 
-  return { queue, add, remove, sendNow };
+  return { queue, add, remove, hold, sendNow };
 }

@@ -4,6 +4,10 @@ import { useCallback, useEffect, useRef, useState } from "react";
 /** So near to the end counts as at the end. */
 const NEAR_PX = 48;
 
+/** What a person scrolls with; what moves so soon after it was meant to. */
+const TOUCHES = ["wheel", "touchmove", "keydown", "pointerdown"] as const;
+const MEANT_MS = 500;
+
 /**
  * Keeps the end of a growing text in sight, but only while the reader is there: whoever scrolls up
  * is left alone, and whoever comes back to the end goes along again.
@@ -29,29 +33,38 @@ export function useScroll() {
     const box = scroller.current;
     const inner = content.current;
     if (!box || !inner) return;
-    let top = box.scrollTop;
+    let { scrollTop: top, scrollHeight: height } = box;
+    let touched = Number.NEGATIVE_INFINITY;
+    const remember = () => {
+      top = box.scrollTop;
+      height = box.scrollHeight;
+    };
     const follow = () => {
       if (stuck.current) box.scrollTop = box.scrollHeight;
-      top = box.scrollTop;
+      remember();
     };
     const onScroll = () => {
+      // A text that shrinks and grows moves, too; that is nobody's wish.
+      const meant = box.scrollHeight === height || performance.now() - touched < MEANT_MS;
       const distance = box.scrollHeight - box.clientHeight - box.scrollTop;
       if (distance < NEAR_PX) setStuck(true);
-      else if (box.scrollTop < top - 1) setStuck(false);
-      top = box.scrollTop;
+      else if (meant && box.scrollTop < top - 1) setStuck(false);
+      remember();
     };
-    const onWheel = (event: WheelEvent) => {
-      if (event.deltaY < 0 && box.scrollHeight > box.clientHeight) setStuck(false);
+    const onTouch = (event: Event) => {
+      touched = performance.now();
+      const up = event instanceof WheelEvent && event.deltaY < 0;
+      if (up && box.scrollHeight > box.clientHeight) setStuck(false);
     };
     const sizes = new ResizeObserver(follow);
     sizes.observe(inner);
     sizes.observe(box);
     box.addEventListener("scroll", onScroll, { passive: true });
-    box.addEventListener("wheel", onWheel, { passive: true });
+    for (const name of TOUCHES) box.addEventListener(name, onTouch, { passive: true });
     return () => {
       sizes.disconnect();
       box.removeEventListener("scroll", onScroll);
-      box.removeEventListener("wheel", onWheel);
+      for (const name of TOUCHES) box.removeEventListener(name, onTouch);
     };
   }, [setStuck]);
 

@@ -31,10 +31,14 @@ export function threadTitle(thread: ThreadSummary): string | null {
   return typeof title === "string" && title.trim() ? title.trim() : null;
 }
 
+/** Lines of code that say little of what it does. */
+const IMPORT = /^(import |from \S+ import |library\(|const .*require\(|<attached-files>)/;
+
 /** A title made from the first message: its first line with words, without Markdown's marks. */
 export function titleFrom(text: string): string {
   const lines = text.split("\n").map((line) => line.trim());
-  const line = lines.find((l) => l && !l.startsWith("```")) ?? lines.find(Boolean) ?? "";
+  const telling = lines.filter((line) => line && !line.startsWith("```"));
+  const line = telling.find((l) => !IMPORT.test(l)) ?? telling[0] ?? lines.find(Boolean) ?? "";
   const plain = line
     .replace(/^[#>*\-\s]+(?=\S)/, "")
     .replace(/\s+/g, " ")
