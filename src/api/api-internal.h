@@ -15,6 +15,7 @@
 struct http_client;
 struct key_table;
 struct limiter;
+struct page;
 struct shapes;
 struct thread_logs;
 
@@ -37,6 +38,7 @@ struct api {
     struct live *live;           /* runs of this process */
     struct thread_logs *threads; /* event logs of protocol v2 */
     struct crons *crons;
+    struct page *page; /* for people */
     struct route_table tables[16];
     const struct route_entry *described[8]; /* of other doors */
     char url[256];

@@ -5,6 +5,7 @@
 #include "api/api-internal.h"
 #include "api/auth.h"
 #include "api/describe.h"
+#include "api/page.h"
 #include "api/thread_log.h"
 #include "http/client.h"
 
@@ -73,7 +74,9 @@ int api_new(const struct api_options *options, struct api **ret, struct error *r
     api->manager = options->manager;
     api->started_us = timestamp_now();
     tables_fill(api);
-    r = parts_open(api, reterr);
+    r = page_new(options->page, options->page_dir, &api->page, reterr);
+    if (r == 0)
+        r = parts_open(api, reterr);
     if (r == 0)
         r = api_recover(api, reterr);
     if (r < 0) {
@@ -87,6 +90,11 @@ int api_new(const struct api_options *options, struct api **ret, struct error *r
 const struct route_table *api_tables(const struct api *api)
 {
     return api->tables;
+}
+
+struct route_table api_page_table(struct api *api)
+{
+    return (struct route_table){.entries = page_routes(api->page), .user = api};
 }
 
 bool api_has_keys(const struct api *api)
@@ -140,5 +148,6 @@ void api_free(struct api *api)
     shapes_free(api->shapes);
     limiter_free(api->limiter);
     key_table_free(api->principals);
+    page_free(api->page);
     free(api);
 }

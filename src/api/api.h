@@ -13,10 +13,25 @@ struct api;
 struct session_manager;
 struct settings;
 
+/* A file of the page, as the build has put it into the program. */
+struct page_file {
+    const char *path; /* "/assets/index-B2x.js"; NULL ends a table */
+    const char *etag; /* a digest of its content */
+    const void *bytes;
+    size_t len;
+    uint64_t size; /* unpacked */
+    bool gzip;     /* whether `bytes` are compressed */
+};
+
+/* Made by tools/embed-ui; empty where no page was built. */
+extern const struct page_file page_files[];
+
 struct api_options {
     size_t size; /* sizeof(struct api_options) */
     const struct settings *settings;
     struct session_manager *manager;
+    const struct page_file *page; /* NULL: none */
+    const char *page_dir;         /* read the page's files from there instead; NULL */
 };
 
 /* Opens the store, reads the keys, takes up what a former process left. */
@@ -42,6 +57,9 @@ bool api_has_keys(const struct api *api);
  */
 int api_mcp_thread(struct api *api, const char *owner, char ret[UUID_LEN + 1],
                    struct error *reterr) must_check;
+
+/* The files of the page: the last table of the port, because every other route comes first. */
+struct route_table api_page_table(struct api *api);
 
 /* Tables of other doors on the same port: what /openapi.json lists beside its own. */
 void api_describe(struct api *api, const struct route_entry *entries);

@@ -6,6 +6,7 @@
 #include "api/auth.h"
 
 #include "api/describe.h"
+#include "api/page.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -273,6 +274,9 @@ static const char *const open_paths[] = {"/",      "/ok",   "/info", "/health",
 
 static bool is_open(const struct http_request *req)
 {
+    /* The page asks for the key, so it has to be there before. */
+    if (page_is_route(http_route(req)))
+        return true;
     for (size_t i = 0; i < ARRAY_LEN(open_paths); i++) {
         if (str_eq(http_path(req), open_paths[i]))
             return str_eq(http_method(req), "GET");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the server says about itself. Nothing here needs a key but /metrics. */
 #include "api/api-internal.h"
+#include "api/page.h"
 #include "base/str.h"
 #include "session/session.h"
 
@@ -12,9 +13,12 @@
 
 static void on_root(struct http_request *req)
 {
-    api_reply_text(req, 200,
-                   "{\"message\":\"sandbox-agent\",\"version\":\"" PACKAGE_VERSION
-                   "\",\"status\":\"running\",\"docs\":\"/docs\"}");
+    if (page_is_wanted(req))
+        page_respond(api_of(req)->page, req);
+    else
+        api_reply_text(req, 200,
+                       "{\"message\":\"sandbox-agent\",\"version\":\"" PACKAGE_VERSION
+                       "\",\"status\":\"running\",\"docs\":\"/docs\"}");
 }
 
 static void on_info(struct http_request *req)

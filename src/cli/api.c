@@ -27,6 +27,7 @@ static const struct option_entry api_options_table[] = {
      "leave the sessions at the end; a start within SESSION_IDLE_TTL_SECONDS has them again"},
     {"no-build", 0, NULL, "a missing image is an error"},
     {"allow-degraded", 0, NULL, "start where this host lacks a protection"},
+    {"ui-dir", 0, "DIR", "read the page's files from DIR, not from the program"},
     {},
 };
 
@@ -107,11 +108,12 @@ static int tables_fill(struct server *s, struct error *reterr)
         return r;
     /* Images may be built already. */
     __atomic_store_n(&s->mcp, doors, __ATOMIC_RELEASE);
-    while (n + 1 < TABLES_MAX && own[n].entries) {
+    while (n + 2 < TABLES_MAX && own[n].entries) {
         s->tables[n] = own[n];
         n++;
     }
-    s->tables[n] = (struct route_table){mcp_http_routes, mcp_doors_user(doors)};
+    s->tables[n++] = (struct route_table){mcp_http_routes, mcp_doors_user(doors)};
+    s->tables[n] = api_page_table(s->api);
     api_describe(s->api, mcp_http_routes);
     return 0;
 }
@@ -163,7 +165,9 @@ static int serve(struct server *s, const struct verb_args *args, struct error *r
         return r;
     r = api_new(&(struct api_options){.size = sizeof(struct api_options),
                                       .settings = &s->settings,
-                                      .manager = s->manager},
+                                      .manager = s->manager,
+                                      .page = page_files,
+                                      .page_dir = verb_option(args, "ui-dir", NULL)},
                 &s->api, reterr);
     if (r < 0 || (r = tables_fill(s, reterr)) < 0 || (r = signals_take(s, reterr)) < 0 ||
         (r = http_open(s, args, reterr)) < 0)
