@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-C_ROOMS = ("src", "include", "launcher", "egress", "archive", "guest")
+C_ROOMS = ("src", "include", "launcher", "egress", "archive", "picture", "guest")
 
 _C_TOKEN = re.compile(
     r"""(?P<block>/\*.*?\*/) | (?P<line>//[^\n]*) |

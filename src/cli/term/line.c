@@ -20,6 +20,7 @@
 #include <histedit.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 
@@ -245,6 +246,15 @@ static unsigned char on_leave(EditLine *el, int key)
     return CC_NEWLINE;
 }
 
+/* Ctrl-Z, which is no signal here, stops us all the same. */
+static unsigned char on_suspend(EditLine *el, int key)
+{
+    el_wset(el, EL_PREP_TERM, 0);
+    kill(0, SIGTSTP);
+    el_wset(el, EL_PREP_TERM, 1);
+    return CC_REDISPLAY;
+}
+
 static bool ends_paste(const struct buf *b)
 {
     static const char end[] = "\033[201~";
@@ -375,6 +385,7 @@ static const struct key_function {
     {L"sa-join", on_join, {L"^^"}},
     {L"sa-newline", on_newline, {L"\\e\\r", L"\\e\\n", L"\\e^^"}},
     {L"sa-interrupt", on_interrupt, {L"^C"}},
+    {L"sa-suspend", on_suspend, {L"^Z"}},
     {L"sa-leave", on_leave, {L"^_"}},
     {L"sa-paste", on_paste, {L"\\e[200~"}},
     {L"sa-complete", on_complete, {L"\\t"}},
@@ -419,7 +430,7 @@ static int editor_make(struct line *l, struct error *reterr)
     el_wset(l->el, EL_GETCFN, on_read);
     el_wset(l->el, EL_PROMPT_ESC, on_prompt, L'\1');
     el_wset(l->el, EL_HIST, history_w, l->history);
-    el_set(l->el, EL_SETTY, "-d", "intr=", NULL); /* a key like others */
+    el_set(l->el, EL_SETTY, "-d", "-isig", NULL); /* Ctrl-C is a key like others */
     keys_bind(l->el);
     return 0;
 }

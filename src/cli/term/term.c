@@ -368,7 +368,7 @@ static void cell_measure(struct term *t)
     }
 }
 
-int term_open(int in, int out, struct term **ret, struct error *reterr)
+static int open_as(int in, int out, bool plain, struct term **ret, struct error *reterr)
 {
     auto_term struct term *t = calloc(1, sizeof(*t));
 
@@ -382,7 +382,7 @@ int term_open(int in, int out, struct term **ret, struct error *reterr)
     buf_init(&t->drawn, 4 * (size_t)OPEN_MAX_BYTES);
     buf_init(&t->typed, TYPED_MAX);
     locale_set();
-    t->caps.is_tty = isatty(out);
+    t->caps.is_tty = !plain && isatty(out);
     term_caps_guess(&t->caps, secure_getenv);
     t->caps.has_input = t->caps.is_tty && isatty(in);
     if (t->caps.is_tty)
@@ -391,6 +391,16 @@ int term_open(int in, int out, struct term **ret, struct error *reterr)
         ask(t);
     *ret = TAKE_PTR(t);
     return 0;
+}
+
+int term_open(int in, int out, struct term **ret, struct error *reterr)
+{
+    return open_as(in, out, false, ret, reterr);
+}
+
+int term_open_plain(int in, int out, struct term **ret, struct error *reterr)
+{
+    return open_as(in, out, true, ret, reterr);
 }
 
 void term_free(struct term *t)

@@ -48,6 +48,8 @@ void term_caps_guess(struct term_caps *caps, term_environment_fn *get);
  * for the line editor. Sets the locale of characters to UTF-8.
  */
 int term_open(int in, int out, struct term **ret, struct error *reterr) must_check;
+/* As if the output were no terminal. */
+int term_open_plain(int in, int out, struct term **ret, struct error *reterr) must_check;
 void term_free(struct term *t); /* erases the changing part, and shows what is typed again */
 DEFINE_CLEANUP(struct term *, term_free)
 #define auto_term auto_cleanup(term_free_cleanup)
