@@ -53,6 +53,14 @@ static const struct suffix_entry *suffix_find(const char *mime)
     return &other;
 }
 
+const char *display_suffix(const char *mime, bool *ret_base64)
+{
+    const struct suffix_entry *e = suffix_find(mime);
+
+    *ret_base64 = e->base64;
+    return e->suffix;
+}
+
 int display_sink_open(struct display_sink *ret, const char *path, struct error *reterr)
 {
     int r;

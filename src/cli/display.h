@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 struct display_sink {
     int dir; /* -1: nowhere */
     unsigned count;
@@ -19,3 +21,7 @@ void display_print(struct display_sink *d, const char *json, size_t len);
 
 /* Only saves it. */
 void display_save(struct display_sink *d, const char *json, size_t len);
+
+/* How a file of a kind is called behind the dot ("bin" for others), and whether its data is in
+ * base64. */
+const char *display_suffix(const char *mime, bool *ret_base64);

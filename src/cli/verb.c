@@ -48,7 +48,8 @@ static void help_print(FILE *f, const struct verb_entry *const *verbs)
 {
     fputs("sandbox-agent " PACKAGE_VERSION
           ": runs code in isolated Python, Node and R sandboxes\n\n"
-          "usage: sandbox-agent VERB [OPTIONS] ...\n\nverbs:\n",
+          "usage: sandbox-agent [VERB] [OPTIONS] ...\n\nverbs (the first one is run where none is "
+          "named):\n",
           f);
     for (; *verbs; verbs++)
         fprintf(f, "  %-10s %s\n", (*verbs)->name, (*verbs)->summary);
@@ -168,8 +169,10 @@ int verb_main(const struct verb_entry *const *verbs, int argc, char **argv)
         if (str_eq(word, verbs[i]->name))
             return verb_run_entry(verbs[i], argc - 2, argv + 2);
     }
-    if (word)
-        fprintf(stderr, "sandbox-agent: unknown verb '%s'\n\n", word);
+    /* Without a verb it is the first one, which may have options. */
+    if (!word || word[0] == '-')
+        return verb_run_entry(verbs[0], argc - 1, argv + 1);
+    fprintf(stderr, "sandbox-agent: unknown verb '%s'\n\n", word);
     help_print(stderr, verbs);
     return EXIT_USAGE;
 }

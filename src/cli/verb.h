@@ -44,8 +44,8 @@ struct verb_entry {
     bool local_env;
 };
 
-extern const struct verb_entry verb_api, verb_run, verb_mcp, verb_image, verb_doctor, verb_ps,
-    verb_stop;
+extern const struct verb_entry verb_cli, verb_api, verb_run, verb_mcp, verb_image, verb_doctor,
+    verb_ps, verb_stop;
 
 /* Exit statuses that are not in the error table. */
 enum { EXIT_CELL_FAILED = 1, EXIT_USAGE = 2, EXIT_HOST = 3, EXIT_TIMEOUT = 124 };

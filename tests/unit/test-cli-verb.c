@@ -115,14 +115,23 @@ TEST(what_is_unknown_prints_help_to_stderr)
     assert_str_has(err_text, "unknown verb 'frobnicate'");
     assert_str_has(err_text, "usage:");
     assert_str_eq(out_text, "");
-    assert_int_eq(call((const char *const[]){NULL}), EXIT_USAGE);
-    assert_str_has(err_text, "usage:");
     assert_int_eq(CALL("probe", "--colour"), EXIT_USAGE);
     assert_str_has(err_text, "unknown option '--colour'");
     assert_int_eq(CALL("probe", "-x"), EXIT_USAGE);
     assert_int_eq(CALL("bare", "word"), EXIT_USAGE);
     assert_str_has(err_text, "unknown argument 'word'");
     assert_str_eq(seen, "");
+}
+
+TEST(without_a_verb_the_first_one_is_run_with_the_options)
+{
+    assert_int_eq(call((const char *const[]){NULL}), 0);
+    assert_str_eq(seen, "");
+    assert_int_eq(CALL("-c", "1", "x"), 0);
+    assert_str_eq(seen, "code=1 [x] ");
+    assert_int_eq(CALL("--all"), 7);
+    assert_int_eq(CALL("--colour"), EXIT_USAGE);
+    assert_str_has(err_text, "sandbox-agent probe: unknown option '--colour'");
 }
 
 TEST(options_are_taken_in_every_spelling_and_in_order)

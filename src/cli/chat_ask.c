@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Questions of a run: whether calls may be made, and lines that a cell reads. A person sees exactly
+ * what is asked about: arguments are shown with every character that could hide made visible.
+ */
+#include "cli/chat.h"
+
+#include "base/fd.h"
+#include "base/spawn.h"
+#include "base/str.h"
+#include "cli/chat_call.h"
+#include "cli/chat_words.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+enum { ARGS_MAX = 8 << 20, EDIT_MAX = 4 << 20 };
+
+/* ---- a line that a cell reads ---- */
+
+static int input_ask(struct chat *c, yyjson_val *value, yyjson_mut_doc *doc, yyjson_mut_val **ret,
+                     struct error *reterr)
+{
+    const char *prompt = json_get_str(value, "prompt", "");
+    struct panel *panel;
+    bool secret = json_get_bool(value, "password", false);
+    auto_buf struct buf shown, line;
+    int r;
+
+    chat_view_settle(c);
+    panel = chat_view_panel(c, json_get_str(value, "tool_call_id", ""));
+    buf_init(&shown, 4096);
+    buf_init(&line, LINE_MAX_BYTES);
+    if (clean_line(prompt, term_width(c->term) / 2, &shown) < 0)
+        return error_no_memory(reterr);
+    if (panel)
+        panel_note(panel, STYLE_WARNING, secret ? "waits for a password" : "waits for a line");
+    if (buf_append_str(&shown, shown.len ? "" : "input> ") < 0)
+        return error_no_memory(reterr);
+    if ((r = chat_ask_line(c, buf_str(&shown), secret, &line, reterr)) <= 0)
+        return r;
+    *ret = json_mut_text(doc, buf_str(&line), line.len);
+    return 1;
+}
+
+/* ---- approval: what is shown ---- */
+
+/* The member that is code; NULL. */
+static const char *code_member(yyjson_val *args)
+{
+    static const char *const members[] = {"code", "command"};
+
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        if (yyjson_is_str(yyjson_obj_get(args, members[i])))
+            return members[i];
+    }
+    return NULL;
+}
+
+static void visible_code(struct panel *panel, enum highlight_language language, const char *text,
+                         size_t len)
+{
+    auto_buf struct buf shown;
+
+    buf_init(&shown, 8 * ARGS_MAX);
+    if (clean_text(text, len, CLEAN_VISIBLE, &shown) == 0)
+        panel_code(panel, language, buf_str(&shown), shown.len);
+    else
+        panel_note(panel, STYLE_ERROR, "this cannot be shown whole; say no");
+}
+
+/* The arguments beside the code; without code all of them. */
+static void rest_show(struct panel *panel, yyjson_val *args, const char *code)
+{
+    auto_json_mut yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *rest = yyjson_val_mut_copy(doc, args);
+    auto_free char *json = NULL;
+    size_t len = 0;
+
+    if (code)
+        yyjson_mut_obj_remove_key(rest, code);
+    json = yyjson_mut_val_write(rest, YYJSON_WRITE_PRETTY_TWO_SPACES, &len);
+    if (json && (!code || yyjson_mut_obj_size(rest) > 0))
+        visible_code(panel, HIGHLIGHT_JSON, json, len);
+}
+
+static void args_show(struct chat *c, const char *name, yyjson_val *args)
+{
+    const char *member = code_member(args), *language = "bash";
+    struct panel *panel = NULL;
+    char title[160];
+
+    chat_gap(c);
+    snprintf(title, sizeof(title), "%.80s: run exactly this?", name);
+    if (panel_open(c->panels, title, 0, &panel, NULL) < 0)
+        return;
+    if (member && str_eq(member, "code"))
+        language = chat_memory_runtime(&c->memory, json_get_str(args, "session_id", ""));
+    if (member)
+        visible_code(panel, highlight_find(language, strlen(language)),
+                     json_get_str(args, member, ""), yyjson_get_len(yyjson_obj_get(args, member)));
+    if (member)
+        panel_rule(panel, "with");
+    rest_show(panel, args, member);
+    panel_close(panel, PANEL_WARNING, "y yes · n no · n REASON · e edit");
+}
+
+/* ---- approval: editing ---- */
+
+/* Runs $VISUAL or $EDITOR on a file; their words are split, and no shell sees them. */
+static int editor_run(const char *editor, const char *path, struct error *reterr)
+{
+    auto_chat_words struct chat_words words = {};
+    char *argv[CHAT_WORDS_MAX + 3] = {(char *)(uintptr_t)"env"}; /* it looks along PATH */
+    int r = chat_words_split(editor, &words, reterr), status = 0;
+    pid_t pid;
+
+    if (r < 0)
+        return r;
+    if (words.count == 0)
+        return error_set(reterr, ERR_INVALID, "EDITOR is empty");
+    memcpy(argv + 1, words.words, words.count * sizeof(*argv));
+    argv[words.count + 1] = (char *)(uintptr_t)path;
+    r = spawn_start(
+        &(struct spawn_options){.size = sizeof(struct spawn_options),
+                                .path = "/usr/bin/env",
+                                .argv = argv,
+                                .fds = (const struct spawn_fd[]){{0, 0}, {1, 1}, {2, 2}},
+                                .fd_count = 3},
+        &pid, reterr);
+    if (r < 0 || (r = spawn_wait(pid, &status, reterr)) < 0)
+        return r;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0
+               ? 0
+               : error_set(reterr, ERR_CANCELLED, "the editor has failed");
+}
+
+static int text_edit(struct chat *c, const char *editor, const char *text, struct buf *ret,
+                     struct error *reterr)
+{
+    char path[PATH_LEN];
+    auto_free char *data = NULL;
+    auto_fd int fd = -1;
+    size_t len = 0;
+    int r;
+
+    if (path_join(path, sizeof(path), c->place.path, "edit.txt", reterr) < 0)
+        return -1;
+    (void)!unlink(path);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return error_sys(reterr, errno, "cannot write '%s'", path);
+    if ((r = fd_write_full(fd, text, strlen(text), reterr)) == 0 &&
+        (r = editor_run(editor, path, reterr)) == 0)
+        r = fd_read_file(AT_FDCWD, path, EDIT_MAX, &data, &len, reterr);
+    (void)!unlink(path);
+    if (r == 0 && buf_append(ret, data, len) < 0)
+        r = error_no_memory(reterr);
+    return r;
+}
+
+/* By the editor where there is one, else typed or pasted anew. */
+static int text_get(struct chat *c, const char *text, struct buf *ret, struct error *reterr)
+{
+    const char *editor = getenv("VISUAL");
+
+    if (!editor || !editor[0])
+        editor = getenv("EDITOR");
+    if (term_caps(c->term)->has_input && editor && editor[0])
+        return text_edit(c, editor, text, ret, reterr) < 0 ? -1 : 1;
+    chat_say(c, STYLE_FAINT, "type or paste it anew (Alt-Enter begins another line):");
+    return chat_ask_line(c, "new> ", false, ret, reterr);
+}
+
+/* {"name", "args"} with what the person has made of it. 0: nothing. */
+static int action_edit(struct chat *c, yyjson_val *request, yyjson_mut_doc *doc,
+                       yyjson_mut_val **ret, struct error *reterr)
+{
+    yyjson_val *args = yyjson_obj_get(request, "args");
+    const char *member = code_member(args);
+    auto_free char *json = yyjson_val_write(args, YYJSON_WRITE_PRETTY_TWO_SPACES, NULL);
+    auto_json yyjson_doc *parsed = NULL;
+    yyjson_mut_val *edited;
+    auto_buf struct buf text;
+    int r;
+
+    buf_init(&text, EDIT_MAX);
+    r = text_get(c, member ? json_get_str(args, member, "") : json ? json : "{}", &text, reterr);
+    if (r <= 0)
+        return r;
+    if (member) {
+        edited = yyjson_val_mut_copy(doc, args);
+        yyjson_mut_obj_put(edited, yyjson_mut_str(doc, member),
+                           json_mut_text(doc, buf_str(&text), text.len));
+    } else if ((r = json_parse(buf_str(&text), text.len, &parsed, reterr)) < 0) {
+        return error_wrap(reterr, "the arguments");
+    } else {
+        edited = yyjson_val_mut_copy(doc, yyjson_doc_get_root(parsed));
+    }
+    *ret = yyjson_mut_obj(doc);
+    yyjson_mut_obj_add_strcpy(doc, *ret, "name", json_get_str(request, "name", ""));
+    yyjson_mut_obj_add_val(doc, *ret, "args", edited);
+    return 1;
+}
+
+/* ---- approval: the decision ---- */
+
+static int decision_make(struct chat *c, const char *answer, yyjson_val *request,
+                         yyjson_mut_doc *doc, yyjson_mut_val **ret, struct error *reterr)
+{
+    yyjson_mut_val *decision = yyjson_mut_obj(doc), *action = NULL;
+    const char *reason = answer[0] ? answer + 1 : "";
+    int r = 1;
+
+    if (str_eq(answer, "y") || str_eq(answer, "yes")) {
+        yyjson_mut_obj_add_str(doc, decision, "type", "approve");
+    } else if (str_eq(answer, "e") || str_eq(answer, "edit")) {
+        if ((r = action_edit(c, request, doc, &action, reterr)) <= 0)
+            return r;
+        yyjson_mut_obj_add_str(doc, decision, "type", "edit");
+        yyjson_mut_obj_add_val(doc, decision, "edited_action", action);
+    } else if (str_eq(answer, "no") || (answer[0] == 'n' && (!answer[1] || answer[1] == ' '))) {
+        yyjson_mut_obj_add_str(doc, decision, "type", "reject");
+        reason += strspn(reason, " ");
+        if (*reason && !str_eq(answer, "no"))
+            yyjson_mut_obj_add_val(doc, decision, "message",
+                                   json_mut_text(doc, reason, strlen(reason)));
+    } else {
+        return error_set(reterr, ERR_INVALID, "y, n, n REASON or e");
+    }
+    *ret = decision;
+    return 1;
+}
+
+/* One call; asked again until the answer is one. */
+static int request_ask(struct chat *c, yyjson_val *request, yyjson_mut_doc *doc,
+                       yyjson_mut_val **ret, struct error *reterr)
+{
+    const char *name = json_get_str(request, "name", "tool");
+    yyjson_val *args = yyjson_obj_get(request, "args");
+    struct chat_call *call = chat_call_match(c, name, args);
+    yyjson_mut_val *changed;
+    int r;
+
+    args_show(c, name, args);
+    if (call)
+        call->is_shown = true;
+    for (;;) {
+        auto_buf struct buf answer;
+        struct error error;
+
+        buf_init(&answer, LINE_MAX_BYTES);
+        if ((r = chat_ask_line(c, "approve? ", false, &answer, reterr)) <= 0)
+            return r;
+        r = decision_make(c, buf_str(&answer), request, doc, ret, &error);
+        changed = r > 0 ? yyjson_mut_obj_get(*ret, "edited_action") : NULL;
+        if (call && changed)
+            chat_call_change(call, yyjson_mut_obj_get(changed, "args"));
+        if (r > 0)
+            return r;
+        if (r < 0)
+            chat_say(c, STYLE_WARNING, "%s", error.text);
+    }
+}
+
+static int approval_ask(struct chat *c, yyjson_val *requests, yyjson_mut_doc *doc,
+                        yyjson_mut_val **ret, struct error *reterr)
+{
+    yyjson_mut_val *list = yyjson_mut_arr(doc), *decision = NULL;
+    size_t i, max;
+    yyjson_val *request;
+
+    chat_calls_park(c);
+    yyjson_arr_foreach(requests, i, max, request)
+    {
+        int r = request_ask(c, request, doc, &decision, reterr);
+
+        if (r <= 0)
+            return r;
+        yyjson_mut_arr_append(list, decision);
+    }
+    *ret = yyjson_mut_obj(doc);
+    yyjson_mut_obj_add_val(doc, *ret, "decisions", list);
+    return 1;
+}
+
+/* ---- all ---- */
+
+/* An interrupt of another kind (a breakpoint) is answered by a line of the person's. */
+static int other_ask(struct chat *c, yyjson_val *value, yyjson_mut_doc *doc, yyjson_mut_val **ret,
+                     struct error *reterr)
+{
+    auto_free char *json = yyjson_val_write(value, 0, NULL);
+    auto_buf struct buf line;
+    int r;
+
+    buf_init(&line, LINE_MAX_BYTES);
+    chat_say(c, STYLE_WARNING, "the run asks: %s", json ? json : "");
+    if ((r = chat_ask_line(c, "answer> ", false, &line, reterr)) <= 0)
+        return r;
+    *ret = json_mut_text(doc, buf_str(&line), line.len);
+    return 1;
+}
+
+int chat_ask(struct chat *c, yyjson_val *waiting, yyjson_mut_doc *doc, yyjson_mut_val **ret,
+             struct error *reterr)
+{
+    size_t i, max;
+    yyjson_val *interrupt;
+
+    *ret = yyjson_mut_obj(doc);
+    yyjson_arr_foreach(waiting, i, max, interrupt)
+    {
+        yyjson_val *value = yyjson_obj_get(interrupt, "value");
+        yyjson_val *requests = yyjson_obj_get(value, "action_requests");
+        yyjson_mut_val *answer = NULL;
+        int r;
+
+        if (str_eq(json_get_str(value, "type", ""), "input_request"))
+            r = input_ask(c, value, doc, &answer, reterr);
+        else if (yyjson_is_arr(requests))
+            r = approval_ask(c, requests, doc, &answer, reterr);
+        else
+            r = other_ask(c, value, doc, &answer, reterr);
+        if (r <= 0)
+            return r;
+        yyjson_mut_obj_add(*ret, yyjson_mut_strcpy(doc, json_get_str(interrupt, "id", "")), answer);
+    }
+    return 1;
+}
