@@ -30,6 +30,9 @@ export function parseFrameMessage(data: unknown): FrameMessage | null {
   return null;
 }
 
+/** A frame that loads itself anew, again and again, is left as it is. */
+export const LOADS_MAX = 5;
+
 /** A frame that asks for another height all the time is no longer followed. */
 export const RESIZES_MAX = 200;
 
@@ -49,9 +52,18 @@ export interface FrameColours {
   accent: string;
 }
 
-/** Whether HTML is a piece for a page, as a table is, and not a page of its own. */
-export function isFragment(html: string): boolean {
-  return !/<(?:!doctype|html|head|body|script|iframe)\b/i.test(html.slice(0, 500_000));
+export type HtmlKind = "piece" | "widget" | "page";
+
+const READ_MAX = 500_000;
+
+/**
+ * What HTML is: a piece for a page, as a table is; a widget, which draws itself and believes to be on
+ * paper; or a page of its own.
+ */
+export function htmlKind(html: string): HtmlKind {
+  const start = html.slice(0, READ_MAX);
+  if (/<(?:!doctype|html|head|body)\b/i.test(start)) return "page";
+  return /<(?:script|iframe)\b/i.test(start) ? "widget" : "piece";
 }
 
 const tables = (c: FrameColours) => `
@@ -61,11 +73,23 @@ table.dataframe th,table.dataframe td{border:0;border-bottom:1px solid ${c.line}
 table.dataframe thead th{border-bottom:2px solid ${c.line};font-weight:600}
 table.dataframe tbody tr:nth-child(even){background:${c.panel}}`;
 
-/** What is written before HTML: pieces look like the page, pages like paper. */
+const paper: FrameColours = {
+  dark: false,
+  page: "#ffffff",
+  text: "#14191d",
+  muted: "#56626b",
+  line: "#dfe3e6",
+  panel: "#f6f7f8",
+  accent: "#0f766e",
+};
+
+/** What is written before HTML: pieces look like the page, widgets like paper, pages as they are. */
 export function htmlHead(html: string, colours: FrameColours): string {
-  if (!isFragment(html)) return "";
-  const style = `:root{color-scheme:${colours.dark ? "dark" : "light"}}
-body{margin:0;padding:2px;background:transparent;color:${colours.text};font:14px/1.45 system-ui,sans-serif;overflow-wrap:break-word}
-a{color:${colours.accent}}${tables(colours)}`;
-  return `<!doctype html><html><head><meta charset="utf-8"><style>${style}</style></head><body>`;
+  const kind = htmlKind(html);
+  if (kind === "page") return /<!doctype/i.test(html.slice(0, 1000)) ? "" : "<!doctype html>";
+  const c = kind === "piece" ? colours : paper;
+  const style = `:root{color-scheme:${c.dark ? "dark" : "light"}}
+body{margin:0;padding:${kind === "piece" ? 2 : 8}px;background:transparent;color:${c.text};font:14px/1.45 system-ui,sans-serif;overflow-wrap:break-word}
+a{color:${c.accent}}${tables(c)}`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Display</title><style>${style}</style></head><body>`;
 }

@@ -2,7 +2,7 @@
 /** HTML that nobody trusts, in a frame of an origin of its own. */
 import { useEffect } from "react";
 import { FrameView } from "@/displays/frame";
-import { htmlHead, isFragment } from "@/displays/frame-protocol";
+import { htmlHead, htmlKind } from "@/displays/frame-protocol";
 import { useColours } from "@/displays/use-colours";
 import { useFrame } from "@/displays/use-frame";
 
@@ -22,7 +22,7 @@ export function HtmlFrame({ html, title }: HtmlFrameProps) {
     if (ready > 0) post({ type: "html", html, head });
   }, [ready, post, html, head]);
   return (
-    <div className={isFragment(html) ? undefined : "rounded bg-white"}>
+    <div className={htmlKind(html) === "piece" ? undefined : "rounded bg-white"}>
       <FrameView frame={frame} title={title} />
     </div>
   );

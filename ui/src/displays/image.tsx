@@ -71,7 +71,7 @@ export function Image({ item, threadId, number }: ImageProps) {
           decoding="async"
           className={cn(
             "block h-auto max-h-[32rem] max-w-full rounded object-contain",
-            isVector && "min-w-40 bg-white",
+            isVector && "bg-white",
           )}
         />
       </button>

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 /** The page's end of a frame: it hears only its own one, and believes it nothing but a height. */
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
-import { type FrameMessage, parseFrameMessage, RESIZES_MAX } from "@/displays/frame-protocol";
+import {
+  type FrameMessage,
+  LOADS_MAX,
+  parseFrameMessage,
+  RESIZES_MAX,
+} from "@/displays/frame-protocol";
 import { safeHref } from "@/markdown/links";
 
 export interface Frame {
@@ -32,7 +37,8 @@ export function useFrame(onPicture?: (image: string) => void): Frame {
   });
   useEffect(() => {
     const take = (message: FrameMessage) => {
-      if (message.type === "ready") setState((old) => ({ ...old, ready: old.ready + 1 }));
+      if (message.type === "ready")
+        setState((old) => ({ ...old, ready: Math.min(old.ready + 1, LOADS_MAX) }));
       else if (message.type === "drawn") setState((old) => ({ ...old, drawn: true, failed: null }));
       else if (message.type === "failed") setState((old) => ({ ...old, failed: message.reason }));
       else if (message.type === "link")

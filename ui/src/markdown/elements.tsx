@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /** How the elements of Markdown are shown. */
 import { ExternalLink, ImageOff } from "lucide-react";
-import type { ComponentProps, ReactNode } from "react";
+import { type ComponentProps, lazy, type ReactNode, Suspense } from "react";
 import { useTranslation } from "react-i18next";
 import type { Components } from "react-markdown";
 import { CodeBlock } from "@/markdown/code-block";
@@ -57,6 +57,23 @@ function textOf(children: ReactNode): string {
   return "";
 }
 
+const Formula = lazy(() => import("@/markdown/formula"));
+
+/** A formula; until it can be set it is shown as it is written. */
+function LazyFormula({ text, display }: { text: string; display: boolean }) {
+  return (
+    <Suspense fallback={<code>{text}</code>}>
+      <Formula text={text} display={display} />
+    </Suspense>
+  );
+}
+
+function InlineCode({ className, children }: ComponentProps<"code">) {
+  if (className?.includes("math-inline"))
+    return <LazyFormula text={textOf(children)} display={false} />;
+  return <code className={className}>{children}</code>;
+}
+
 /** A fenced block: the one child is the code. */
 function Pre({ children }: ComponentProps<"pre">) {
   const code = (Array.isArray(children) ? children[0] : children) as
@@ -64,6 +81,7 @@ function Pre({ children }: ComponentProps<"pre">) {
     | undefined;
   const language = /language-(\S+)/.exec(code?.props?.className ?? "")?.[1];
   const text = textOf(code?.props?.children).replace(/\n$/, "");
+  if (code?.props?.className?.includes("math-display")) return <LazyFormula text={text} display />;
   return <CodeBlock code={text} language={language} className="my-3" />;
 }
 
@@ -76,7 +94,13 @@ function Table({ children }: ComponentProps<"table">) {
   );
 }
 
-export const components: Components = { a: Anchor, img: Picture, pre: Pre, table: Table };
+export const components: Components = {
+  a: Anchor,
+  code: InlineCode,
+  img: Picture,
+  pre: Pre,
+  table: Table,
+};
 
 /** Addresses are judged where they are shown; here they only lose what is no address at all. */
 export function urlTransform(url: string): string {

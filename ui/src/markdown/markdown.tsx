@@ -3,10 +3,10 @@
  * Text of a model or a person as Markdown. It is hostile: HTML stays text, nothing is loaded from
  * anywhere, hidden characters are shown, and links say where they lead by being links.
  */
-import { memo, useDeferredValue, useEffect, useState } from "react";
+import { memo, useDeferredValue } from "react";
 import ReactMarkdown from "react-markdown";
 import remarkGfm from "remark-gfm";
-import type { PluggableList } from "unified";
+import remarkMath from "remark-math";
 import { cn } from "@/components/cn";
 import { splitBlocks } from "@/markdown/blocks";
 import { components, urlTransform } from "@/markdown/elements";
@@ -22,38 +22,19 @@ export interface MarkdownProps {
   className?: string;
 }
 
-interface Plugins {
-  remarkPlugins: PluggableList;
-  rehypePlugins: PluggableList;
-}
-
 /** Beyond this a text is no longer read for formulas. */
 const MATH_TEXT_MAX = 300_000;
 
-const plain: Plugins = { remarkPlugins: [remarkGfm], rehypePlugins: [] };
-let mathPlugins: Plugins | null = null;
+const plain = [remarkGfm];
+const withMath = [remarkGfm, remarkMath];
 
-async function loadMath(): Promise<Plugins> {
-  const math = await import("@/markdown/math");
-  mathPlugins ??= {
-    remarkPlugins: [remarkGfm, ...math.remarkPlugins],
-    rehypePlugins: math.rehypePlugins,
-  };
-  return mathPlugins;
-}
-
-/** The plugins for a text; those for formulas come a moment later the first time. */
-function usePlugins(wantsMath: boolean): Plugins {
-  const [loaded, setLoaded] = useState(mathPlugins);
-  useEffect(() => {
-    if (wantsMath && !loaded) loadMath().then(setLoaded, () => undefined);
-  }, [wantsMath, loaded]);
-  return (wantsMath && loaded) || plain;
-}
-
-const Block = memo(function Block({ text, plugins }: { text: string; plugins: Plugins }) {
+const Block = memo(function Block({ text, math }: { text: string; math: boolean }) {
   return (
-    <ReactMarkdown {...plugins} components={components} urlTransform={urlTransform}>
+    <ReactMarkdown
+      remarkPlugins={math ? withMath : plain}
+      components={components}
+      urlTransform={urlTransform}
+    >
       {text}
     </ReactMarkdown>
   );
@@ -63,7 +44,6 @@ const Block = memo(function Block({ text, plugins }: { text: string; plugins: Pl
 export function Markdown({ text, streaming = false, className }: MarkdownProps) {
   const deferred = useDeferredValue(text);
   const wantsMath = deferred.length < MATH_TEXT_MAX && hasMath(deferred);
-  const plugins = usePlugins(wantsMath);
   const shown = revealHidden(deferred);
   const blocks = splitBlocks(wantsMath ? normalizeMath(shown) : shown);
   return (
@@ -73,7 +53,7 @@ export function Markdown({ text, streaming = false, className }: MarkdownProps) 
     >
       {blocks.map((block, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a block that grows keeps its number.
-        <Block key={at} text={block} plugins={plugins} />
+        <Block key={at} text={block} math={wantsMath} />
       ))}
     </div>
   );
