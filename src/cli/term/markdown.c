@@ -649,9 +649,11 @@ static bool step(struct render *r)
 static int block_begin(MD_BLOCKTYPE type, void *detail, void *user)
 {
     struct render *r = user;
+    bool is_tight = !r->is_cell && r->text.len;
 
-    if (!step(r) || (!r->is_cell && r->text.len && leaf_put(r) < 0))
+    if (!step(r) || (is_tight && leaf_put(r) < 0))
         return -1;
+    r->is_joined |= is_tight;
     return blocks[type].begin ? blocks[type].begin(r, detail) : 0;
 }
 

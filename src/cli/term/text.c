@@ -139,10 +139,14 @@ static void style_note(struct wrapping *w, const char *text, size_t len)
 /* One line: what is before it, the style that goes on, the text, and plain again. */
 static int line_put(struct wrapping *w, const char *text, size_t len)
 {
-    if (buf_append_str(w->ret, w->is_first ? w->wrap->first : w->wrap->rest) < 0)
-        return -1;
+    const char *before = w->is_first ? w->wrap->first : w->wrap->rest;
+    size_t before_len = strlen(before);
+
     w->is_first = false;
-    if (w->style && len && buf_append(w->ret, w->style, w->style_len) < 0)
+    while (len == 0 && before_len && before[before_len - 1] == ' ')
+        before_len--;
+    if (buf_append(w->ret, before, before_len) < 0 ||
+        (w->style && len && buf_append(w->ret, w->style, w->style_len) < 0))
         return -1;
     if (len)
         style_note(w, text, len);

@@ -34,7 +34,7 @@ struct text_wrap {
 
 /*
  * Appends lines, each with a '\n'. A style goes on over a break, but never over what is before a
- * line. Empty text is one empty line. Spaces at the end of a line of prose go.
+ * line. Empty text is one empty line. No line of prose, and no empty line, ends with spaces.
  */
 int text_wrap(struct buf *ret, const char *text, size_t len,
               const struct text_wrap *wrap) must_check;
