@@ -5,8 +5,8 @@
 int main(int argc, char **argv)
 {
     static const struct verb_entry *const verbs[] = {
-        &verb_cli,    &verb_run, &verb_api,  &verb_mcp, &verb_image,
-        &verb_doctor, &verb_ps,  &verb_stop, NULL,
+        &verb_cli,   &verb_ui,     &verb_run, &verb_api,  &verb_mcp,
+        &verb_image, &verb_doctor, &verb_ps,  &verb_stop, NULL,
     };
 
     return verb_main(verbs, argc, argv);

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "cli/api_dev.h"
 #include "cli/api_mcp.h"
 #include "cli/stop_signals.h"
 #include "cli/verb.h"
@@ -18,6 +19,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 
@@ -43,6 +45,7 @@ struct server {
     const char *hosts[LIST_MAX + 1], *origins[LIST_MAX + 1];
     int stop_fd;
     unsigned signals_seen;
+    bool again; /* who stops it starts it again: its sandboxes stay; atomic */
     struct stop_signals signals;
 };
 
@@ -52,6 +55,8 @@ static void on_signal(void *user, int sig)
     struct server *s = user;
     uint64_t one = 1;
 
+    if (sig == SIGUSR2)
+        __atomic_store_n(&s->again, true, __ATOMIC_RELEASE);
     if (++s->signals_seen > 1 || fd_write_full(s->stop_fd, &one, sizeof(one), NULL) < 0)
         _exit(s->signals_seen > 1 ? 0 : EXIT_HOST);
 }
@@ -217,13 +222,23 @@ static int server_open(struct server *s, const struct verb_args *args, struct er
 
 static int api_main(const struct verb_args *args)
 {
+    bool dev = args->word_count == 1 && str_eq(args->words[0], "dev");
     struct server s = {.stop_fd = -1};
     struct error error = {};
-    int r = server_open(&s, args, &error);
+    int r;
 
+    if (dev)
+        return api_dev_main(args);
+    if (args->word_count) {
+        fprintf(stderr, "sandbox-agent api: unknown argument '%s'\n", args->words[0]);
+        return EXIT_USAGE;
+    }
+    r = server_open(&s, args, &error);
     if (r == 0)
         r = serve(&s, args, &error);
     api_free(s.api);
+    if (s.manager && __atomic_load_n(&s.again, __ATOMIC_ACQUIRE))
+        session_manager_keep(s.manager);
     if (s.manager)
         session_manager_free(s.manager);
     mcp_doors_free(s.mcp);
@@ -233,7 +248,7 @@ static int api_main(const struct verb_args *args)
 
 const struct verb_entry verb_api = {
     .name = "api",
-    .words = "",
+    .words = "[dev]",
     .summary = "Serve the agent over the LangGraph Platform API",
     .help = "The SDKs and user interfaces of LangGraph drive it unchanged; its graph is called\n"
             "sandbox-agent, or agent. Clients of the Model Context Protocol use /mcp, and `mcp`\n"
@@ -241,7 +256,11 @@ const struct verb_entry verb_api = {
             "only.\n"
             "It is stopped by SIGINT or SIGTERM: runs have some seconds to end, and what they did\n"
             "is kept. Settings come from the environment, then from `.env` of the working "
-            "directory.",
+            "directory.\n"
+            "\n"
+            "`api dev` is for whoever changes it: SQLite, a debug log, the page from `ui/dist`. It "
+            "starts\n"
+            "again when the program, `.env` or the page has changed; sandboxes live on.",
     .options = api_options_table,
     .run = api_main,
     .local_env = true,

@@ -184,6 +184,7 @@ bool local_server_is_alive(struct local_server *s)
 /* The last line of its log is why it has ended. */
 static int ended_fail(const struct local_server *s, struct error *reterr)
 {
+    static const char prefix[] = "sandbox-agent: ";
     char tail[TAIL_MAX + 1], *line;
     auto_fd int fd = open(s->log, O_RDONLY | O_CLOEXEC);
     off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
@@ -193,8 +194,10 @@ static int ended_fail(const struct local_server *s, struct error *reterr)
     for (; len > 0 && tail[len - 1] == '\n'; len--)
         tail[len - 1] = 0;
     line = strrchr(tail, '\n');
+    line = line ? line + 1 : tail;
+    line += str_starts(line, prefix) ? strlen(prefix) : 0;
     return error_set(reterr, ERR_UNAVAILABLE, "the server has not started: %.250s (log: %.90s)",
-                     line ? line + 1 : tail, s->log);
+                     line, s->log);
 }
 
 static int wait_for(struct http_client *client, struct local_server *s, struct error *reterr)

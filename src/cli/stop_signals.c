@@ -11,6 +11,7 @@ static void set_fill(sigset_t *ret)
     sigaddset(ret, SIGTERM);
     sigaddset(ret, SIGHUP);
     sigaddset(ret, SIGUSR1);
+    sigaddset(ret, SIGUSR2);
 }
 
 static void *signals_main(void *arg)

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Called for SIGINT, SIGTERM and SIGHUP, on the thread that waits for them. */
+/* Called for SIGINT, SIGTERM, SIGHUP and SIGUSR2, on the thread that waits for them. */
 typedef void stop_signals_fn(void *user, int sig);
 
 struct stop_signals {

@@ -45,7 +45,7 @@ struct verb_entry {
 };
 
 extern const struct verb_entry verb_cli, verb_api, verb_run, verb_mcp, verb_image, verb_doctor,
-    verb_ps, verb_stop;
+    verb_ps, verb_stop, verb_ui;
 
 /* Exit statuses that are not in the error table. */
 enum { EXIT_CELL_FAILED = 1, EXIT_USAGE = 2, EXIT_HOST = 3, EXIT_TIMEOUT = 124 };

@@ -453,6 +453,11 @@ static void collector_stop(struct session_manager *m)
     pthread_join(m->collector, NULL);
 }
 
+void session_manager_keep(struct session_manager *m)
+{
+    m->options.keep_sessions = true;
+}
+
 void session_manager_free(struct session_manager *m)
 {
     size_t count;

@@ -40,6 +40,9 @@ int session_manager_new(const struct session_manager_options *options, struct se
  * ERR_CANCELLED. */
 void session_manager_cancel_builds(struct session_manager *m);
 
+/* From now on as with keep_sessions: who ends is about to start again. */
+void session_manager_keep(struct session_manager *m);
+
 /* Ends all sessions (but with keep_sessions) and the engine. */
 void session_manager_free(struct session_manager *m);
 
