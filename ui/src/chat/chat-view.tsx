@@ -106,7 +106,7 @@ export function ChatView({ ref, threadId, onSettings, onRunning }: ChatViewProps
   return (
     <DropZone onFiles={uploads.add}>
       <Conversation
-        key={`conversation-${visit}`}
+        visit={visit}
         chat={chat}
         threadId={threadId}
         code={code}

@@ -21,6 +21,8 @@ const Questions = lazy(() =>
 
 export interface ConversationProps {
   chat: Chat;
+  /** Changes with each conversation that is gone to. */
+  visit: number;
   threadId: string | null;
   code: boolean;
   questions: readonly Question[];
@@ -67,7 +69,7 @@ function ToEndButton({ shown, onClick }: { shown: boolean; onClick: () => void }
 
 /** What was said, what is asked, and what went wrong; it scrolls. */
 export function Conversation(props: ConversationProps) {
-  const { chat, threadId, code, questions, scroll, waiting, onSettings, onExample } = props;
+  const { chat, visit, threadId, code, questions, scroll, waiting, onSettings, onExample } = props;
   const { t } = useTranslation();
   const { messages, loading, running, error } = chat;
   const empty = messages.length === 0 && !loading && !running && !error;
@@ -93,6 +95,7 @@ export function Conversation(props: ConversationProps) {
         <Suspense fallback={<Loading />}>
           {messages.length > 0 && (
             <Transcript
+              key={visit}
               chat={chat}
               threadId={threadId}
               code={code}

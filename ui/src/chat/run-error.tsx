@@ -27,8 +27,8 @@ export function RunError({ problem, onRetry, onSettings }: RunErrorProps) {
         <div className="min-w-0 flex-1">
           <h3 className="font-semibold">{t(offline ? "chat.error.lost" : "chat.error.title")}</h3>
           <p className="mt-1 max-h-60 overflow-y-auto text-sm break-words whitespace-pre-wrap">
-            {kind && <span className="font-mono">{`${kind}: `}</span>}
-            {text || t("chat.error.unknown")}
+            {kind && !offline && <span className="font-mono">{`${kind}: `}</span>}
+            {offline ? t("chat.error.lostText") : text || t("chat.error.unknown")}
           </p>
         </div>
       </div>

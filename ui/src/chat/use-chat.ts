@@ -11,7 +11,7 @@ import { useClient } from "@/chat/use-client";
 import { useHistory } from "@/chat/use-history";
 import { keepItems } from "@/lib/equal";
 import { describeError } from "@/lib/errors";
-import { adoptThread } from "@/lib/thread-url";
+import { adoptThread, useVisit } from "@/lib/thread-url";
 import { titleFrom } from "@/threads/threads";
 import { appendLive, clearLive } from "@/tools/live-store";
 
@@ -55,6 +55,18 @@ export function useChat(threadId: string | null) {
     return [];
   };
 
+  /** A run that is joined tells all again: what it has printed is shown until then. */
+  const joining = useRef(false);
+  const visit = useVisit();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the SDK joins a run when it is come to
+  useEffect(() => {
+    joining.current = true;
+  }, [visit]);
+  const startOver = () => {
+    if (joining.current) clearLive(thread.current);
+    joining.current = false;
+  };
+
   const stream = useStream<ChatValues>({
     assistantId: GRAPH,
     client,
@@ -72,7 +84,11 @@ export function useChat(threadId: string | null) {
     fetchStateHistory: true,
     reconnectOnMount: true,
     throttle: DRAW_MS,
-    onCustomEvent: (event) => appendLive(event, thread.current),
+    onMetadataEvent: startOver,
+    onCustomEvent: (event) => {
+      startOver();
+      appendLive(event, thread.current);
+    },
     onError: (error, run) => {
       // What the run itself has ended with is not to be joined again.
       if (run?.thread_id && !describeError(error).offline) followRun(run.thread_id, null);
@@ -168,10 +184,21 @@ export function useChat(threadId: string | null) {
   const join = useCallback((runId: string) => {
     const id = thread.current;
     if (!id) return;
-    clearLive(id);
+    joining.current = true;
     followRun(id, runId);
     void now.current.stream.joinStream(runId);
   }, []);
+
+  /** Leave the connection, but not the run, and take it up on a new one. */
+  const restart = useCallback(async () => {
+    const id = thread.current;
+    const runId = id && followedRun(id);
+    if (!id || !runId) return;
+    // What is not followed is not cancelled by the SDK's stop.
+    followRun(id, null);
+    await now.current.stream.stop();
+    join(runId);
+  }, [join]);
 
   const rejoin = useCallback(() => {
     const runId = thread.current && followedRun(thread.current);
@@ -196,6 +223,7 @@ export function useChat(threadId: string | null) {
     stop,
     join,
     rejoin,
+    restart,
     forkOf,
   };
 }

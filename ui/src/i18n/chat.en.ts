@@ -109,6 +109,7 @@ export const chat = {
   error: {
     title: "The run has ended with an error",
     lost: "The server could not be reached",
+    lostText: "What was said last may not have arrived. Nothing is said twice when you try again.",
     unknown: "No reason was given.",
     settings: "Open settings",
   },

@@ -108,6 +108,7 @@ export const chat = {
   error: {
     title: "运行因错误结束",
     lost: "无法连接到服务器",
+    lostText: "最后的消息可能没有送达。重试不会重复发送。",
     unknown: "没有给出原因。",
     settings: "打开设置",
   },

@@ -11,7 +11,9 @@ export interface Problem {
   status: number;
 }
 
-const NETWORK = /failed to fetch|network ?error|load failed/i;
+/** What browsers and the SDK say when nothing answers. */
+const NETWORK = /failed to fetch|network ?error|load failed|unable to connect to langgraph/i;
+const NETWORK_NAMES = ["TypeError", "ConnectionError"];
 
 /** The texts of an error answer, which is JSON in one of a few forms, or plain. */
 function bodyText(text: string): string {
@@ -30,7 +32,7 @@ function bodyText(text: string): string {
 function isOffline(error: Error & { status?: number }): boolean {
   if (error.name === "ApiError") return error.status === 0;
   if (error.name === "MaxReconnectAttemptsError") return true;
-  return error.name === "TypeError" && NETWORK.test(error.message);
+  return NETWORK_NAMES.includes(error.name) && NETWORK.test(error.message);
 }
 
 /** Describe anything that was thrown or sent as an error. */

@@ -30,6 +30,12 @@ export function Drawer({ open, onOpenChange, children }: DrawerProps) {
         <Dialog.Overlay className="fixed inset-0 z-40 bg-black/50" />
         <Dialog.Content
           aria-describedby={undefined}
+          tabIndex={-1}
+          onOpenAutoFocus={(event) => {
+            // The first button would show its tooltip.
+            event.preventDefault();
+            (event.currentTarget as HTMLElement).focus();
+          }}
           className="fixed inset-y-0 left-0 z-40 w-72 max-w-[85vw] border-r border-line shadow-xl outline-none"
         >
           <Dialog.Title className="sr-only">{t("chat.threads.label")}</Dialog.Title>
