@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""The page of `sandbox-agent api` in a real browser: Debian's Chromium, driven by Playwright.
+
+    with webpage.chromium() as browser:
+        tab = webpage.Tab(browser, server.url)
+        tab.open()
+        tab.say("print(1)")               # in the composer, sent by Enter
+        tab.answered(1)                   # waits until the first answer is complete
+        tab.page                          # Playwright's page, for all else
+        tab.close()                       # asserts that nothing went wrong unseen
+
+Nothing waits for a time: `expect` and `until` look again until what is awaited is there. A tab
+notes each request to a place that is not the server's, each violation of the page's policy, and each
+error that the page or the browser reports; `close` asserts that there were none but those that the
+test has announced by `allow`.
+"""
+
+import contextlib
+import http.server
+import os
+import re
+import sys
+import threading
+import time
+
+import foreign
+
+TIMEOUT_MS = 45_000
+PROGRAM = "/usr/bin/chromium"
+LOCAL_SCHEMES = ("data:", "blob:", "about:", "chrome-error:")
+PACKAGES = foreign.environment("browser") / "lib" / (
+    f"python{sys.version_info.major}.{sys.version_info.minor}") / "site-packages"
+AXE = foreign.ROOT / "build/axe/node_modules/axe-core/axe.min.js"
+
+sys.path.append(str(PACKAGES))
+
+from playwright.sync_api import expect, sync_playwright  # noqa: E402
+
+expect.set_options(timeout=TIMEOUT_MS)
+
+# Violations are reported to the document they happen in; frames have their own, which are a part
+# of the test that looks for them.
+WATCH = """
+document.addEventListener("securitypolicyviolation", (event) => {
+  if (window.top === window)
+    console.error(`policy: ${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}`);
+});
+"""
+
+
+@contextlib.contextmanager
+def chromium():
+    """Run the browser. It finds no host but this one, and root cannot have its sandbox."""
+    words = ["--disable-dev-shm-usage", "--no-proxy-server", "--disable-gpu",
+             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]
+    if os.geteuid() == 0:
+        words.append("--no-sandbox")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=PROGRAM, args=words)
+        yield browser
+        browser.close()
+
+
+def until(condition, what, timeout=TIMEOUT_MS / 1000):
+    """Ask until the answer is true; return it."""
+    end = time.monotonic() + timeout
+    while not (result := condition()):
+        assert time.monotonic() < end, f"not in {timeout} s: {what}"
+        time.sleep(0.05)
+    return result
+
+
+class Elsewhere:
+    """Another origin of this host, which notes what is asked of it: `requests` of (method, path)."""
+
+    def __init__(self, pages=None):
+        """Serve the given pages, each a path and its HTML; all else is an empty success."""
+        self.requests, noted, shown = [], self, pages or {}
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            """Answers everything, and lets every page read it."""
+
+            def answer(self):
+                """Note it."""
+                noted.requests.append((self.command, self.path))
+                body = shown.get(self.path, "").encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Access-Control-Allow-Origin", "*")
+                self.send_header("Access-Control-Allow-Headers", "*")
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(body)
+
+            do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = answer  # noqa: N815
+
+            def log_message(self, *_):
+                """Nothing."""
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Tab:
+    """A page of the server in a context of its own, and what was noted about it."""
+
+    def __init__(self, browser, url, *, context=None, **options):
+        """Make it; `context` is that of another tab, whose storage it shares."""
+        self.url, self.foreign, self.complaints, self.allowed = url, [], [], []
+        self.requests, self.owns_context = [], context is None
+        options = {"locale": "en-US", "viewport": {"width": 1280, "height": 800}} | options
+        self.context = context or browser.new_context(**options)
+        self.context.set_default_timeout(TIMEOUT_MS)
+        self.page = self.context.new_page()
+        self.page.add_init_script(WATCH)
+        self.page.on("request", self._request)
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"page: {error}"))
+
+    def _request(self, request):
+        self.requests.append(request)
+        if not request.url.startswith((self.url + "/", *LOCAL_SCHEMES)):
+            self.foreign.append(request.url)
+
+    def _console(self, message):
+        if message.type == "error":
+            where = message.location.get("url", "")
+            self.complaints.append(f"console: {message.text} ({where})")
+
+    def allow(self, *patterns):
+        """Announce errors that belong to a test."""
+        self.allowed += patterns
+
+    def check(self):
+        """Assert that nothing went wrong so far."""
+        assert not self.foreign, self.foreign
+        rest = [c for c in self.complaints if not any(re.search(p, c) for p in self.allowed)]
+        assert not rest, "\n".join(rest)
+
+    def close(self, check=True):
+        """End it."""
+        self.page.close()
+        if self.owns_context:
+            self.context.close()
+        if check:
+            self.check()
+
+    # ---- the usual
+
+    def open(self, path="/"):
+        """Go to the page, and wait until one can write."""
+        self.page.goto(self.url + path)
+        expect(self.composer).to_be_visible()
+        return self
+
+    @property
+    def composer(self):
+        """Where messages are written."""
+        return self.page.locator("#composer")
+
+    def button(self, name, **options):
+        """A button by its whole name."""
+        return self.page.get_by_role("button", name=name, exact=True, **options)
+
+    def type(self, text):
+        """Write a message without sending it."""
+        expect(self.composer).to_be_enabled()
+        self.composer.fill(text)
+
+    def say(self, text):
+        """Send a message."""
+        self.type(text)
+        expect(self.button("Send")).to_be_enabled()
+        self.composer.press("Enter")
+        expect(self.composer).to_have_value("")
+
+    @property
+    def answers(self):
+        """The answers, each with all its steps."""
+        agent = self.page.get_by_role("heading", name="Agent", exact=True)
+        return self.page.locator("div.group").filter(has=agent)
+
+    @property
+    def thread(self):
+        """The id of the conversation that is open, from the address."""
+        found = re.search(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", self.page.url)
+        return found and found.group()
+
+    def answered(self, count):
+        """Wait until so many answers are there and the last is complete; return that."""
+        expect(self.answers).to_have_count(count)
+        last = self.answers.last
+        expect(last.get_by_role("button", name="Copy", exact=True)).to_be_visible()
+        expect(self.button("Stop")).to_have_count(0)
+        return last
+
+    def blocks(self, name="Run code"):
+        """The blocks of calls of a tool, by its title."""
+        head = self.page.locator("button[aria-expanded]").filter(has_text=name)
+        return self.page.locator("section").filter(has=self.page.locator(":scope > button"),
+                                                   has_not=self.page.locator("section section")
+                                                   ).filter(has=head)
+
+    def axe(self):
+        """What axe finds that is serious: a list of texts, empty when all is well."""
+        if not self.page.evaluate("() => 'axe' in window"):
+            # The page's policy allows no script from elsewhere, so it comes by the debugger's way.
+            self.page.evaluate(AXE.read_text())
+        found = self.page.evaluate("""() => axe.run(document, {
+            resultTypes: ["violations"], iframes: false}).then(({violations}) => violations
+            .filter((v) => v.impact === "serious" || v.impact === "critical")
+            .map((v) => [v.id, v.help, ...v.nodes.map((n) => n.html + " " + n.failureSummary)]))""")
+        return ["\n  ".join(lines) for lines in found]
