@@ -4,6 +4,7 @@ import { type Ref, useCallback, useEffect, useImperativeHandle, useRef } from "r
 import { requestJson } from "@/api/client";
 import { useSettings } from "@/api/settings";
 import { Composer, type ComposerHandle } from "@/chat/composer";
+import { titleOf } from "@/chat/content";
 import { Conversation } from "@/chat/conversation";
 import { DropZone } from "@/chat/drop-zone";
 import { questionsOf } from "@/chat/interrupts";
@@ -17,7 +18,7 @@ import { useScroll } from "@/chat/use-scroll";
 import { useUploads } from "@/chat/use-uploads";
 import { describeError } from "@/lib/errors";
 import { adoptThread, useVisit } from "@/lib/thread-url";
-import { patchTitle, refreshThreads, titleFrom } from "@/threads/threads";
+import { patchTitle, refreshThreads } from "@/threads/threads";
 
 export interface ChatViewProps {
   ref?: Ref<ComposerHandle>;
@@ -78,7 +79,7 @@ export function ChatView({ ref, threadId, onSettings, onRunning }: ChatViewProps
   const { toEnd } = scroll;
   const say = useCallback(
     (content: string) => {
-      if (threadId && !begun) void patchTitle(threadId, titleFrom(content)).catch(() => undefined);
+      if (threadId && !begun) void patchTitle(threadId, titleOf(content)).catch(() => undefined);
       void send(content);
       toEnd();
     },

@@ -2,6 +2,7 @@
 /** What messages are made of: text, reasoning, and the files that a person attached. */
 import type { Message } from "@langchain/langgraph-sdk";
 import type { UploadedFile } from "@/api/files";
+import { titleFrom } from "@/threads/threads";
 
 /** A piece of a message, in the order of the model. */
 export interface Part {
@@ -84,4 +85,10 @@ export function splitFiles(content: string): { text: string; files: UploadedFile
   const lines = note?.[1]?.split("\n").map(fileOf);
   if (!note || !lines || lines.includes(null)) return { text: content, files: [] };
   return { text: content.slice(0, note.index), files: lines as UploadedFile[] };
+}
+
+/** A title for a conversation that begins with this message. */
+export function titleOf(content: string): string {
+  const { text, files } = splitFiles(content);
+  return titleFrom(text.trim() ? text : files.map((file) => file.name).join(", "));
 }

@@ -3,6 +3,7 @@ import type { HumanMessage, Message } from "@langchain/langgraph-sdk";
 import { useStream } from "@langchain/langgraph-sdk/react";
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import { GRAPH } from "@/api/client";
+import { titleOf } from "@/chat/content";
 import { type ChatValues, forkPoint, isSaved } from "@/chat/history";
 import { type Answer, resumeOf } from "@/chat/interrupts";
 import { followedRun, followRun } from "@/chat/run-key";
@@ -12,7 +13,6 @@ import { useHistory } from "@/chat/use-history";
 import { keepItems } from "@/lib/equal";
 import { describeError } from "@/lib/errors";
 import { adoptThread, useVisit } from "@/lib/thread-url";
-import { titleFrom } from "@/threads/threads";
 import { appendLive, clearLive } from "@/tools/live-store";
 
 /** How often at most a running answer is drawn anew. */
@@ -100,7 +100,7 @@ export function useChat(threadId: string | null) {
 
   const send = useCallback((content: string) => {
     const message = humanMessage(content);
-    const title = titleFrom(content);
+    const title = titleOf(content);
     return now.current.stream.submit(
       { messages: [message] },
       {

@@ -32,7 +32,7 @@ export function threadTitle(thread: ThreadSummary): string | null {
 }
 
 /** Lines of code that say little of what it does. */
-const IMPORT = /^(import |from \S+ import |library\(|const .*require\(|<attached-files>)/;
+const IMPORT = /^(import |from \S+ import |library\(|const .*require\()/;
 
 /** A title made from the first message: its first line with words, without Markdown's marks. */
 export function titleFrom(text: string): string {
@@ -40,7 +40,7 @@ export function titleFrom(text: string): string {
   const telling = lines.filter((line) => line && !line.startsWith("```"));
   const line = telling.find((l) => !IMPORT.test(l)) ?? telling[0] ?? lines.find(Boolean) ?? "";
   const plain = line
-    .replace(/^[#>*\-\s]+(?=\S)/, "")
+    .replace(/^(?:(?:#+|[>*-])\s+)+/, "")
     .replace(/\s+/g, " ")
     .trim();
   const title = Array.from(plain || line);
