@@ -44,7 +44,7 @@ export function frameHeight(asked: number, most: number): number {
 /** Colours of the page that a frame may use. */
 export interface FrameColours {
   dark: boolean;
-  page: string;
+  raised: string;
   text: string;
   muted: string;
   line: string;
@@ -75,7 +75,7 @@ table.dataframe tbody tr:nth-child(even){background:${c.panel}}`;
 
 const paper: FrameColours = {
   dark: false,
-  page: "#ffffff",
+  raised: "#ffffff",
   text: "#14191d",
   muted: "#56626b",
   line: "#dfe3e6",

@@ -17,7 +17,7 @@ function darkLayout(layout: Fields, colours: FrameColours): Fields {
   const axes = Object.keys(layout).filter((key) => /^[xy]axis\d{0,3}$/.test(key));
   const axis = { gridcolor: colours.line, zerolinecolor: colours.line, linecolor: colours.line };
   const out: Fields = {
-    paper_bgcolor: colours.page,
+    paper_bgcolor: colours.raised,
     plot_bgcolor: colours.panel,
     ...layout,
     font: { color: colours.text, ...object(layout.font) },

@@ -11,8 +11,8 @@ function resolve(element: HTMLElement, role: string): string {
 
 function read(dark: boolean): FrameColours {
   const probe = document.body.appendChild(document.createElement("span"));
-  const [page, text, muted, line, panel, accent] = [
-    "page",
+  const [raised, text, muted, line, panel, accent] = [
+    "raised",
     "text",
     "muted",
     "line",
@@ -20,7 +20,7 @@ function read(dark: boolean): FrameColours {
     "accent",
   ].map((role) => resolve(probe, role)) as [string, string, string, string, string, string];
   probe.remove();
-  return { dark, page, text, muted, line, panel, accent };
+  return { dark, raised, text, muted, line, panel, accent };
 }
 
 /** The page's colours as plain values, for frames, which do not share its style. */

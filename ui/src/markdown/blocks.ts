@@ -34,3 +34,28 @@ export function splitBlocks(text: string): string[] {
   blocks.push(block.join("\n"));
   return blocks;
 }
+
+/** More than this in one paragraph is no text for people, and takes a parser very long. */
+const limits: [RegExp, number][] = [
+  [/[*_~]+/g, 1500],
+  [/[[\]]/g, 1500],
+  [/`+/g, 3000],
+  [/@|www\./g, 2000],
+];
+
+const LINE_CELLS_MAX = 300;
+const DEPTH_MAX = 40;
+const BLOCK_MAX = 200_000;
+
+/** Whether a block is better shown as it is written: it is made to be slow, or much too large. */
+export function isUnreasonable(block: string): boolean {
+  if (block.length > BLOCK_MAX) return true;
+  if (block.length < DEPTH_MAX) return false;
+  const deep = new RegExp(`^(?:[ \\t]*(?:>|[-+*][ \\t]|\\d{1,9}[.)][ \\t])){${DEPTH_MAX}}`, "m");
+  if (deep.test(block)) return true;
+  return block.split(/\n[ \t]*\n/).some((paragraph) => {
+    if (paragraph.length < LINE_CELLS_MAX) return false;
+    if (paragraph.split("\n").some((line) => line.split("|").length > LINE_CELLS_MAX)) return true;
+    return limits.some(([marks, most]) => (paragraph.match(marks)?.length ?? 0) > most);
+  });
+}

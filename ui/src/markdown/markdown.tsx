@@ -8,7 +8,8 @@ import ReactMarkdown from "react-markdown";
 import remarkGfm from "remark-gfm";
 import remarkMath from "remark-math";
 import { cn } from "@/components/cn";
-import { splitBlocks } from "@/markdown/blocks";
+import { Boundary } from "@/displays/boundary";
+import { isUnreasonable, splitBlocks } from "@/markdown/blocks";
 import { components, urlTransform } from "@/markdown/elements";
 import { revealHidden } from "@/markdown/hidden";
 import { hasMath, normalizeMath } from "@/markdown/math-delimiters";
@@ -28,7 +29,13 @@ const MATH_TEXT_MAX = 300_000;
 const plain = [remarkGfm];
 const withMath = [remarkGfm, remarkMath];
 
+/** A block as it is written. */
+function Plain({ text }: { text: string }) {
+  return <p className="break-words whitespace-pre-wrap">{text}</p>;
+}
+
 const Block = memo(function Block({ text, math }: { text: string; math: boolean }) {
+  if (isUnreasonable(text)) return <Plain text={text} />;
   return (
     <ReactMarkdown
       remarkPlugins={math ? withMath : plain}
@@ -53,7 +60,9 @@ export function Markdown({ text, streaming = false, className }: MarkdownProps) 
     >
       {blocks.map((block, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a block that grows keeps its number.
-        <Block key={at} text={block} math={wantsMath} />
+        <Boundary key={at} fallback={<Plain text={block} />}>
+          <Block text={block} math={wantsMath} />
+        </Boundary>
       ))}
     </div>
   );

@@ -51,12 +51,12 @@ function escapeDollars(text: string): string {
 
 function convert(text: string): string {
   return escapeDollars(text)
-    .replace(/^([ \t]*)\\\[([\s\S]+?)\\\][ \t]*$/gm, (_, indent: string, body: string) => {
+    .replace(/^([ \t]*)\\\[([\s\S]{1,5000}?)\\\][ \t]*$/gm, (_, indent: string, body: string) => {
       const lines = body.trim().split(/\n[ \t]*/);
       return ["$$", ...lines, "$$"].map((line) => indent + line).join("\n");
     })
-    .replace(/\\\[([\s\S]+?)\\\]/g, (_, body: string) => `$$${body.trim()}$$`)
-    .replace(/\\\(([\s\S]+?)\\\)/g, (_, body: string) => `$${body.trim()}$`);
+    .replace(/\\\[([\s\S]{1,5000}?)\\\]/g, (_, body: string) => `$$${body.trim()}$$`)
+    .replace(/\\\(([\s\S]{1,1000}?)\\\)/g, (_, body: string) => `$${body.trim()}$`);
 }
 
 /** The text between code spans. */

@@ -67,10 +67,22 @@ export interface Span {
 const rgb = /^\d{1,3}, ?\d{1,3}, ?\d{1,3}$/;
 
 function named(name: string | null): string | null {
-  return name && /^ansi-[a-z-]+$/.test(name) && name !== "ansi-truecolor" ? name : null;
+  return name && /^ansi-(bright-)?[a-z]+$/.test(name) && name !== "ansi-truecolor" ? name : null;
+}
+
+/** One of the 216 colours and 24 greys beyond the sixteen. */
+function paletteRgb(index: number): string | null {
+  if (index < 16 || index > 255) return null;
+  const grey = 8 + (index - 232) * 10;
+  if (index >= 232) return `${grey}, ${grey}, ${grey}`;
+  const level = (n: number) => (n === 0 ? 0 : 55 + n * 40);
+  const at = index - 16;
+  return [Math.floor(at / 36), Math.floor(at / 6) % 6, at % 6].map(level).join(", ");
 }
 
 function exact(name: string | null, value: string | null | undefined): string | null {
+  const index = /^ansi-palette-(\d{1,3})$/.exec(name ?? "")?.[1];
+  if (index !== undefined) return paletteRgb(Number(index));
   return name === "ansi-truecolor" && value && rgb.test(value) ? value : null;
 }
 

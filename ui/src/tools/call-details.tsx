@@ -75,12 +75,18 @@ function Hint({ payload }: { payload: Payload }) {
 /** Tools without arguments worth a look. */
 const bare = new Set(["list_sessions", "stop_session", "interrupt_session"]);
 
+/** Whether the arguments say more than the block does. */
+function hasInput(name: string, args: Record<string, unknown>): boolean {
+  if (bare.has(name)) return false;
+  return name !== "create_session" || Object.keys(args).some((key) => key !== "language");
+}
+
 /** What is inside of an open block. */
 export function CallDetails({ name, args, payload, text, live, status }: CallDetailsProps) {
   const isRun = name === "execute_code" || name === "execute_terminal";
   return (
     <>
-      {!bare.has(name) && <ToolInput name={name} args={args} />}
+      {hasInput(name, args) && <ToolInput name={name} args={args} />}
       {isRun && <RunDetails payload={payload} live={live} status={status} />}
       {payload && !isRun && <Answer name={name} payload={payload} />}
       {payload && <Hint payload={payload} />}

@@ -19,14 +19,16 @@ export function shortError(payload: Payload | null): string | null {
 export function Outcome({ payload, status }: { payload: Payload; status: CallStatus }) {
   const { t } = useTranslation();
   const words: string[] = [];
-  if (payload.cause) {
+  const isCommand = payload.exit_code !== undefined;
+  // A command's exit code says what its cause says.
+  if (payload.cause && !(isCommand && payload.cause.startsWith("exit:"))) {
     const { key, number } = causeOf(payload.cause);
     words.push(t(`tools.cause.${key}`, { number, cause: payload.cause }));
   }
   const isLost = payload.state === "lost";
-  if (isLost || (payload.state === "kept" && status !== "ok"))
+  if (isLost || (payload.state === "kept" && status !== "ok" && !isCommand))
     words.push(t(`tools.state.${isLost ? "lost" : "kept"}`));
-  if (payload.exit_code !== undefined && payload.exit_code !== 0)
+  if (isCommand && payload.exit_code !== 0)
     words.push(`${t("tools.exitCode", { code: payload.exit_code })}.`);
   if (words.length === 0) return null;
   return <p className={`text-sm ${isLost ? "text-warn" : "text-muted"}`}>{words.join(" ")}</p>;
