@@ -3,6 +3,7 @@
  * what it gave. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
 
@@ -32,6 +33,21 @@ const char *direct_runtime(enum direct_language language);
 /* The fenced code of a message, without what is in other languages; the whole message where there
  * is no fence. `fallback` is for code whose language is not told. */
 void direct_blocks_find(const char *text, enum direct_language fallback, struct direct_blocks *ret);
+
+enum { DIRECT_FILES_MAX = 200 };
+
+/* What clients have uploaded to a conversation, in its order. */
+struct direct_files {
+    const char *paths[DIRECT_FILES_MAX];
+    size_t count;
+};
+
+/*
+ * Adds the files that the note at the end of a message names, and tells how long the text before it
+ * is: all of it where there is no note. -1 without memory.
+ */
+int direct_files_find(const char *text, struct arena *arena, struct direct_files *ret,
+                      size_t *ret_len) must_check;
 
 /*
  * Appends what a run gave, in Markdown: what code printed stands in fences that it cannot end, so

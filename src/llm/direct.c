@@ -13,11 +13,14 @@ enum { SESSIONS_MAX = 32, REPORT_MAX = 512 * 1024 };
 
 struct known_session {
     char id[64], runtime[16];
+    size_t files; /* so many of the conversation's files have been brought into it */
 };
 
 struct walk {
     struct llm_stream *s;
     const struct llm_request *request;
+    struct arena arena;
+    struct direct_files files;
     struct direct_blocks blocks;
     struct known_session sessions[SESSIONS_MAX]; /* that live as far as is known, oldest first */
     size_t session_count;
@@ -43,7 +46,7 @@ static void session_drop(struct walk *w, const char *id)
 
 static void session_keep(struct walk *w, const char *id, const char *runtime)
 {
-    struct known_session session;
+    struct known_session session = {};
 
     if (str_copy(session.id, sizeof(session.id), id) < 0 ||
         str_copy(session.runtime, sizeof(session.runtime), runtime) < 0 || !*id)
@@ -59,6 +62,15 @@ static const struct known_session *session_find(const struct walk *w, enum direc
 {
     for (size_t i = w->session_count; i-- > 0;) {
         if (language == DIRECT_SHELL || str_eq(w->sessions[i].runtime, direct_runtime(language)))
+            return &w->sessions[i];
+    }
+    return NULL;
+}
+
+static struct known_session *session_by_id(struct walk *w, const char *id)
+{
+    for (size_t i = 0; i < w->session_count; i++) {
+        if (str_eq(w->sessions[i].id, id))
             return &w->sessions[i];
     }
     return NULL;
@@ -151,15 +163,32 @@ static int executed_take(struct walk *w, const struct result *r)
     return block_report(w, r);
 }
 
+/* What failed in a former turn is not tried again: it would end each turn from then on. */
+static int imported_take(struct walk *w, const struct result *r)
+{
+    const char *id = json_get_str(r->arguments, "session_id", "");
+    struct known_session *session = session_by_id(w, id);
+    bool ran;
+
+    if (session_is_gone(r, id, &ran)) {
+        session_drop(w, id);
+        if (w->tries++ == 0)
+            return 0;
+    } else if (session && (r->success || !w->in_turn)) {
+        session->files += yyjson_arr_size(yyjson_obj_get(r->arguments, "files"));
+        return 0;
+    }
+    return failure_report(w, r, "The files could not be brought into the session.");
+}
+
 struct taker {
     const char *tool;
     int (*take)(struct walk *w, const struct result *r);
 };
 
 static const struct taker takers[] = {
-    {"create_session", created_take},
-    {"execute_code", executed_take},
-    {"execute_terminal", executed_take},
+    {"create_session", created_take}, {"import_files", imported_take},
+    {"execute_code", executed_take},  {"execute_terminal", executed_take},
     {"stop_session", stopped_take},
 };
 
@@ -225,8 +254,8 @@ static int walk_all(struct walk *w, size_t turn)
         if (m->role == LLM_TOOL && result_take(w, i) < 0)
             return -1;
     }
-    /* Per block: make a session, run, find it dead, make another one, run again. */
-    if (steps <= 5 * w->blocks.count || w->stopped || w->next == w->blocks.count)
+    /* Per block: make a session, bring the files, run, find it dead, and all of it again. */
+    if (steps <= 7 * w->blocks.count || w->stopped || w->next == w->blocks.count)
         return 0;
     w->stopped = true;
     return buf_append_str(&w->report, "It does not come to an end, so it is given up.\n");
@@ -274,6 +303,25 @@ static int call_tool(struct walk *w, const char *tool, const char *const first[2
     return stream_arguments(w->s, 0, text.data, text.len, reterr);
 }
 
+static int files_import(struct walk *w, const struct known_session *session, struct error *reterr)
+{
+    auto_json_mut yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc), *list;
+    auto_buf struct buf text = {.max = LLM_ARGUMENTS_BYTES};
+    int r;
+
+    yyjson_mut_doc_set_root(doc, root);
+    yyjson_mut_obj_add_str(doc, root, "session_id", session->id);
+    list = yyjson_mut_obj_add_arr(doc, root, "files");
+    for (size_t i = session->files; i < w->files.count; i++)
+        yyjson_mut_obj_add_str(doc, yyjson_mut_arr_add_obj(doc, list), "source", w->files.paths[i]);
+    stream_finish(w->s, "tool_calls");
+    if ((r = json_mut_write(doc, &text, reterr)) < 0 ||
+        (r = stream_call(w->s, 0, NULL, "import_files", reterr)) < 0)
+        return r;
+    return stream_arguments(w->s, 0, text.data, text.len, reterr);
+}
+
 static int block_run(struct walk *w, struct error *reterr)
 {
     const struct direct_block *block = &w->blocks.items[w->next];
@@ -284,6 +332,8 @@ static int block_run(struct walk *w, struct error *reterr)
         return call_tool(w, "create_session",
                          (const char *const[]){"language", direct_runtime(block->language)}, NULL,
                          NULL, reterr);
+    if (session->files < w->files.count && has_tool(w->request, "import_files"))
+        return files_import(w, session, reterr);
     return call_tool(w, shell ? "execute_terminal" : "execute_code",
                      (const char *const[]){"session_id", session->id}, shell ? "command" : "code",
                      block, reterr);
@@ -323,11 +373,28 @@ static enum direct_language fallback_language(const char *model)
     return language == DIRECT_NONE ? DIRECT_PYTHON : language;
 }
 
+/* The text of the turn without its note of files; those of all turns up to it are gathered. */
+static const char *turn_text(struct walk *w, size_t turn)
+{
+    const char *text = "";
+    size_t len = 0;
+
+    for (size_t i = 0; i < w->request->message_count && i <= turn; i++) {
+        const struct llm_message *m = &w->request->messages[i];
+
+        if (m->role != LLM_USER)
+            continue;
+        text = body_text(w->s, m);
+        if (!text || direct_files_find(text, &w->arena, &w->files, &len) < 0)
+            return NULL;
+    }
+    return arena_memdup(&w->arena, text, len);
+}
+
 static int walk_answer(struct walk *w, struct error *reterr)
 {
     size_t turn = turn_find(w->request);
-    const char *text =
-        turn < w->request->message_count ? body_text(w->s, &w->request->messages[turn]) : "";
+    const char *text = turn_text(w, turn);
 
     if (!text)
         return error_no_memory(reterr);
@@ -351,7 +418,9 @@ static int direct_answer(const struct llm_request *request, struct llm_stream *s
     w->request = request;
     stream_model(s, request->model.name && *request->model.name ? request->model.name : "python");
     buf_init(&w->report, REPORT_MAX);
+    arena_init(&w->arena, LLM_BODY_BYTES);
     r = walk_answer(w, reterr);
+    arena_done(&w->arena);
     buf_done(&w->report);
     s->finished = r == 0;
     return r;

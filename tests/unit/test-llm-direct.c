@@ -45,14 +45,16 @@ static void play_user(struct play *p, const char *text)
  * its text. In the play's arena. */
 static const char *play_step(struct play *p)
 {
-    static const struct llm_tool tools[] = {
-        {.name = "create_session"}, {.name = "execute_code"}, {.name = "execute_terminal"}};
+    static const struct llm_tool tools[] = {{.name = "create_session"},
+                                            {.name = "execute_code"},
+                                            {.name = "execute_terminal"},
+                                            {.name = "import_files"}};
     struct llm_request request = {.size = sizeof(request),
                                   .model = {.provider = "direct", .name = p->model},
                                   .messages = p->messages,
                                   .message_count = p->count,
                                   .tools = tools,
-                                  .tool_count = 3,
+                                  .tool_count = ARRAY_LEN(tools),
                                   .cancel_fd = -1};
     auto_llm_test struct llm_test t = {};
     struct llm_tool_call *call;
@@ -382,4 +384,76 @@ TEST(direct_cuts_what_is_long)
     assert_int_eq(direct_report(&got, yyjson_doc_get_root(doc), ""), 0);
     assert_str_has(buf_str(&got), "(1000 more bytes)");
     assert_true(got.len < 4100);
+}
+
+#define NOTE(lines) "\n\n<attached-files>\n" lines "</attached-files>\n"
+#define FILE_A "{\"name\":\"a.csv\",\"size\":3,\"path\":\"/up/a.csv\"}\n"
+#define FILE_B "{\"name\":\"b\",\"size\":0,\"path\":\"/up/b \\\"x\\\"\"}\n"
+
+TEST(direct_brings_files_into_the_session)
+{
+    auto_play struct play p = {.model = "python"};
+
+    play_user(&p, "print(1)" NOTE(FILE_A));
+    assert_str_eq(play_step(&p), "create_session {\"language\":\"python\"}");
+    play_result(&p, CREATED("s1", "python"));
+    assert_str_eq(play_step(&p), "import_files {\"session_id\":\"s1\",\"files\":[{\"source\":"
+                                 "\"/up/a.csv\"}]}");
+    play_result(&p, "{\"success\":true,\"files\":[],\"error\":\"\"}");
+    assert_str_eq(play_step(&p), "execute_code {\"session_id\":\"s1\",\"code\":\"print(1)\"}");
+    play_result(&p, RAN(""));
+    assert_str_eq(play_step(&p), "Done, without output.\n");
+    /* Only what is new is brought; into another session all of it. */
+    play_user(&p, "```py\n1\n```\n```js\n2\n```" NOTE(FILE_B));
+    assert_str_eq(play_step(&p), "import_files {\"session_id\":\"s1\",\"files\":[{\"source\":"
+                                 "\"/up/b \\\"x\\\"\"}]}");
+    play_result(&p, "{\"success\":true}");
+    play_step(&p);
+    play_result(&p, RAN(""));
+    assert_str_eq(play_step(&p), "create_session {\"language\":\"node\"}");
+    play_result(&p, CREATED("s2", "node"));
+    assert_str_eq(play_step(&p), "import_files {\"session_id\":\"s2\",\"files\":[{\"source\":"
+                                 "\"/up/a.csv\"},{\"source\":\"/up/b \\\"x\\\"\"}]}");
+    play_result(&p, "{\"success\":true}");
+    assert_str_eq(play_step(&p), "execute_code {\"session_id\":\"s2\",\"code\":\"2\\n\"}");
+}
+
+TEST(direct_says_when_files_do_not_come)
+{
+    auto_play struct play p = {.model = "python"};
+
+    play_user(&p, "1" NOTE(FILE_A));
+    play_step(&p);
+    play_result(&p, CREATED("s1", "python"));
+    play_step(&p);
+    play_result(&p, "{\"success\":false,\"error\":\"gone\"}");
+    assert_str_eq(play_step(&p), "The files could not be brought into the session.\n\n"
+                                 "Error:\n```text\ngone\n```\n");
+    /* The next turn goes without them. */
+    p.messages[p.count++] = (struct llm_message){.role = LLM_ASSISTANT};
+    play_user(&p, "2");
+    assert_str_eq(play_step(&p), "execute_code {\"session_id\":\"s1\",\"code\":\"2\"}");
+}
+
+TEST(direct_takes_what_is_no_note_as_code)
+{
+    static const char *const texts[] = {
+        "x" NOTE(""),
+        "x" NOTE("no JSON\n"),
+        "x" NOTE("{\"name\":\"no path\"}\n"),
+        "x" NOTE("[1]\n"),
+        "x" NOTE(FILE_A "\n"),
+        "x" NOTE(FILE_A) "y",
+        "<attached-files>\n" FILE_A,
+        "</attached-files>",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        auto_play struct play p = {.model = "python"};
+
+        play_user(&p, texts[i]);
+        play_step(&p);
+        play_result(&p, CREATED("s1", "python"));
+        assert_true(str_starts(play_step(&p), "execute_code "));
+    }
 }
