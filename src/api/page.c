@@ -42,7 +42,7 @@ static const struct {
      "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob: "
      "data:; style-src 'unsafe-inline' blob: data:; img-src data: blob:; media-src data: blob:; "
      "font-src data: blob:; connect-src data: blob:; worker-src blob: data:; base-uri 'none'; "
-     "form-action 'none'; frame-ancestors 'self'; webrtc 'block'"},
+     "form-action 'none'; frame-ancestors 'self'"},
     /* Nothing that is opened by itself runs or is shown inside of another page; a worker may load
      * its parts. */
     {NULL, "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
