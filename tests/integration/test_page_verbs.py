@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""The verbs around the page: `ui` brings a server and a browser, `api dev` starts itself again."""
+
+import json
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import mcpstdio
+import pytest
+from apipeer import Peer
+from apiserver import ApiServer, environment
+from foreign import free_port
+
+WAIT = 60
+
+
+class Verb:
+    """A running `sandbox-agent`; each line that it prints is waited for, never for a time."""
+
+    def __init__(self, directory, *words, program=mcpstdio.AGENT, **settings):
+        """Start it in a directory, whose state is its own."""
+        self.directory, self.lines, self.said = directory, queue.Queue(), []
+        self.process = subprocess.Popen(
+            [program, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, cwd=directory,
+            env=environment(directory, CHAT_MODEL_PROVIDER="direct", **settings))
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        try:
+            status = self.process.wait(WAIT)
+        finally:
+            self.process.kill()
+        if kind is None:
+            assert status == 0, self.said
+            mcpstdio.assert_nothing_left(self.directory, within=10)
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put(None)
+
+    def until(self, pattern):
+        """Return the match of the next line that has it; fail when the program ends before."""
+        while True:
+            line = self.lines.get(timeout=WAIT)
+            assert line is not None, self.said
+            self.said.append(line)
+            if found := re.search(pattern, line):
+                return found
+
+
+def is_served(url):
+    """Tell whether a server answers there."""
+    try:
+        return Peer(url).get("/health").status == 200
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def desktop(tmp_path):
+    """A PATH whose only opener writes down what it was asked to open; (settings, the note)."""
+    place, note = tmp_path / "bin", tmp_path / "opened"
+    place.mkdir()
+    os.mkfifo(note)
+    opener = place / "xdg-open"
+    opener.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >{note}\n')
+    opener.chmod(0o755)
+    return {"PATH": f"{place}:{os.environ['PATH']}", "WAYLAND_DISPLAY": "none"}, note
+
+
+# ---- ui
+
+def test_ui_starts_a_server_opens_the_page_and_ends_its_server(tmp_path, desktop):
+    url = f"http://127.0.0.1:{free_port()}"
+    settings, note = desktop
+    with Verb(tmp_path, "ui", API_BASE_URL=url, **settings) as verb:
+        assert verb.until(r"The page: (\S+)").group(1) == url + "/"
+        assert note.read_text() == url + "\n"
+        assert is_served(url)
+        log = Path(verb.until(r"writes to (\S+);").group(1))
+    assert not is_served(url)
+    assert f"listening on {url}" in log.read_text()
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_ui_uses_the_server_that_is_there(tmp_path, desktop):
+    (tmp_path / "server").mkdir()
+    settings, note = desktop
+    with ApiServer(tmp_path / "server") as server:
+        with Verb(tmp_path, "ui", API_BASE_URL=server.url, **settings) as verb:
+            verb.until("The page")
+            assert note.read_text() == server.url + "\n"
+            assert verb.process.wait(WAIT) == 0
+        assert is_served(server.url)
+
+
+@pytest.mark.parametrize("words, changes", [
+    (["--no-open"], {}), ([], {"WAYLAND_DISPLAY": "", "DISPLAY": ""})])
+def test_ui_opens_nothing(tmp_path, desktop, words, changes):
+    settings, note = desktop
+    note.unlink()
+    (tmp_path / "server").mkdir()
+    with ApiServer(tmp_path / "server") as server, \
+            Verb(tmp_path, "ui", *words, API_BASE_URL=server.url, **settings | changes) as verb:
+        verb.until("The page")
+        assert verb.process.wait(WAIT) == 0
+    assert not note.exists()
+
+
+@pytest.mark.parametrize("settings, reason", [
+    ({"API_BASE_URL": "http://192.0.2.1:1", "HTTP_PROXY": "http://127.0.0.1:9"}, "loopback"),
+    ({"ENCRYPTION_KEY": "short"}, "ENCRYPTION_KEY")])
+def test_ui_says_why_there_is_no_server(tmp_path, settings, reason):
+    settings = {"API_BASE_URL": f"http://127.0.0.1:{free_port()}"} | settings
+    run = subprocess.run([mcpstdio.AGENT, "ui"], cwd=tmp_path, capture_output=True, text=True,
+                         env=environment(tmp_path, **settings), timeout=WAIT, check=False)
+    assert run.returncode != 0
+    assert reason in run.stderr
+    assert "The page" not in run.stdout
+    mcpstdio.assert_nothing_left(tmp_path, within=10)
+
+
+def test_ui_does_not_take_another_program_for_a_server(tmp_path):
+    with subprocess.Popen(["python3", "-u", "-m", "http.server", "--bind", "127.0.0.1", "0"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          cwd=tmp_path) as other:
+        port = re.search(r"port (\d+)", other.stdout.readline()).group(1)
+        run = subprocess.run([mcpstdio.AGENT, "ui"], cwd=tmp_path, capture_output=True, text=True,
+                             env=environment(tmp_path, API_BASE_URL=f"http://127.0.0.1:{port}"),
+                             timeout=WAIT, check=False)
+        other.kill()
+    assert run.returncode != 0
+    assert "something else" in run.stderr
+
+
+# ---- api dev
+
+@pytest.fixture
+def dev(tmp_path):
+    """`api dev` with a program and a page of its own, after its first start; (verb, peer)."""
+    program, page = tmp_path / "program", tmp_path / "ui/dist"
+    shutil.copy(mcpstdio.AGENT, program)
+    page.mkdir(parents=True)
+    (page / "index.html").write_text("first")
+    with Verb(tmp_path, "api", "dev", "--listen", f"127.0.0.1:{free_port()}", program=program,
+              POSTGRES_HOST="nowhere.invalid", SANDBOX_LOG="error") as verb:
+        url = verb.until(r"listening on (\S+)").group(1)
+        yield verb, Peer(url)
+
+
+def value_of(peer, thread, code):
+    """Run a cell in direct mode; return the result's text."""
+    reply = peer.post(f"/threads/{thread}/runs/wait", {
+        "assistant_id": "agent", "input": {"messages": [{"role": "user", "content": code}]}})
+    assert reply.status == 200, reply.text
+    results = [m for m in reply.json["messages"] if m["type"] == "tool"]
+    return json.dumps(results[-1]["content"])
+
+
+def test_api_dev_starts_again_and_keeps_what_it_knows(dev, tmp_path):
+    verb, peer = dev
+    thread = peer.thread()
+    value_of(peer, thread, "x = 4100")
+    session = peer.get("/sessions").json[0]["session_id"]
+
+    def program():
+        shutil.copy(tmp_path / "program", tmp_path / "new")
+        (tmp_path / "new").rename(tmp_path / "program")
+
+    changes = {
+        "the page": lambda: (tmp_path / "ui/dist/index.html").write_text("second"),
+        "the settings' file": lambda: (tmp_path / ".env").write_text("MAX_ITERATIONS=7\n"),
+        "the program": program,
+    }
+    for number, (name, change) in enumerate(changes.items(), 1):
+        change()
+        verb.until(f"{name} has changed")
+        verb.until("listening on")
+        assert peer.get("/", headers={"Accept": "text/html"}).text == "second"
+        assert f"{4100 + number}" in value_of(peer, thread, f"x + {number}")
+        assert [s["session_id"] for s in peer.get("/sessions").json] == [session]
+    assert any("debug: http method=" in line for line in verb.said)
+
+
+def test_api_dev_waits_for_a_change_when_its_server_ends(dev, tmp_path):
+    verb, peer = dev
+    (tmp_path / ".env").write_text("ENCRYPTION_KEY=short\n")
+    verb.until("ENCRYPTION_KEY")
+    verb.until("has ended")
+    (tmp_path / ".env").unlink()
+    verb.until("listening on")
+    assert peer.get("/health").status == 200
+
+
+def test_another_word_is_refused(tmp_path):
+    for words in (["prod"], ["dev", "dev"]):
+        run = subprocess.run([mcpstdio.AGENT, "api", *words], cwd=tmp_path, capture_output=True,
+                             text=True, env=environment(tmp_path), timeout=WAIT, check=False)
+        assert run.returncode == 2
+        assert "unknown argument" in run.stderr
