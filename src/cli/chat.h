@@ -34,6 +34,7 @@ struct chat {
     int signal_fd; /* readable: somebody wants us to stop, or to end */
     int signal;    /* the one that ends us; 0 */
 
+    char history[PATH_LEN]; /* of the line editor */
     char thread_id[CHAT_THREAD_SIZE];
     struct buf attached; /* what the next message says about uploaded files */
     bool is_one_shot;    /* one message, and the end */

@@ -20,26 +20,35 @@ enum { ARGS_MAX = 8 << 20, EDIT_MAX = 4 << 20 };
 
 /* ---- a line that a cell reads ---- */
 
+/* As one more line of the cell's panel, where there is one. */
+static int prompt_fill(struct chat *c, yyjson_val *value, struct buf *ret)
+{
+    const char *prompt = json_get_str(value, "prompt", "");
+    bool in_panel =
+        chat_view_panel(c, json_get_str(value, "tool_call_id", "")) && term_caps(c->term)->is_tty;
+    auto_buf struct buf clean;
+
+    buf_init(&clean, 4096);
+    if (clean_line(prompt[0] ? prompt : "input>", term_width(c->term) / 2, &clean) < 0 ||
+        buf_append_str(ret, in_panel ? "│ " : "") < 0)
+        return -1;
+    return buf_printf(ret, "%s%s", buf_str(&clean),
+                      clean.len && clean.data[clean.len - 1] == ' ' ? "" : " ");
+}
+
 static int input_ask(struct chat *c, yyjson_val *value, yyjson_mut_doc *doc, yyjson_mut_val **ret,
                      struct error *reterr)
 {
-    const char *prompt = json_get_str(value, "prompt", "");
-    struct panel *panel;
     bool secret = json_get_bool(value, "password", false);
-    auto_buf struct buf shown, line;
+    auto_buf struct buf prompt, line;
     int r;
 
     chat_view_settle(c);
-    panel = chat_view_panel(c, json_get_str(value, "tool_call_id", ""));
-    buf_init(&shown, 4096);
+    buf_init(&prompt, 8192);
     buf_init(&line, LINE_MAX_BYTES);
-    if (clean_line(prompt, term_width(c->term) / 2, &shown) < 0)
+    if (prompt_fill(c, value, &prompt) < 0)
         return error_no_memory(reterr);
-    if (panel)
-        panel_note(panel, STYLE_WARNING, secret ? "waits for a password" : "waits for a line");
-    if (buf_append_str(&shown, shown.len ? "" : "input> ") < 0)
-        return error_no_memory(reterr);
-    if ((r = chat_ask_line(c, buf_str(&shown), secret, &line, reterr)) <= 0)
+    if ((r = chat_ask_line(c, buf_str(&prompt), secret, &line, reterr)) <= 0)
         return r;
     *ret = json_mut_text(doc, buf_str(&line), line.len);
     return 1;
@@ -81,7 +90,11 @@ static void rest_show(struct panel *panel, yyjson_val *args, const char *code)
 
     if (code)
         yyjson_mut_obj_remove_key(rest, code);
-    json = yyjson_mut_val_write(rest, YYJSON_WRITE_PRETTY_TWO_SPACES, &len);
+    json = yyjson_mut_val_write(rest, 0, &len);
+    if (json && len > 70) {
+        free(json);
+        json = yyjson_mut_val_write(rest, YYJSON_WRITE_PRETTY_TWO_SPACES, &len);
+    }
     if (json && (!code || yyjson_mut_obj_size(rest) > 0))
         visible_code(panel, HIGHLIGHT_JSON, json, len);
 }

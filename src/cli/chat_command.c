@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+enum { HELP_COLUMN = 31 };
+
 /* ---- short ones ---- */
 
 static void on_new(struct chat *c, char **words, size_t count)
@@ -69,7 +71,7 @@ static void help_line(struct chat *c, const char *left, const char *text)
 
     buf_init(&line, 4096);
     if (style_text(&line, STYLE_CODE, color, left, strlen(left)) == 0 &&
-        text_repeat(&line, " ", width < 26 ? 26 - width : 1) == 0 &&
+        text_repeat(&line, " ", width < HELP_COLUMN ? HELP_COLUMN - width : 1) == 0 &&
         buf_append_str(&line, text) == 0)
         term_print(c->term, line.data, line.len);
 }
@@ -82,9 +84,9 @@ static void on_help(struct chat *c, char **words, size_t count)
         snprintf(left, sizeof(left), "%s %s", m->name, m->words);
         help_line(c, left, m->help);
     }
-    help_line(c, "Alt-Enter, or \\ Enter", "begins another line of the message; a paste is one");
-    help_line(c, "Ctrl-C", "stops what runs; drops what was typed; twice: ends the chat");
-    help_line(c, "Ctrl-D, exit, quit, q", "end the chat; the conversation is kept");
+    help_line(c, "Alt-Enter, or \\ Enter", "another line of the message");
+    help_line(c, "Ctrl-C", "stops what runs; twice at the prompt: ends");
+    help_line(c, "Ctrl-D, exit, quit, q", "end the chat; it goes on next time");
 }
 
 /* ---- the table ---- */
@@ -92,7 +94,7 @@ static void on_help(struct chat *c, char **words, size_t count)
 const struct chat_command chat_commands[] = {
     {"/new", "", "begin another conversation", on_new, NULL},
     {"/threads", "[N|ID]", "list the conversations, or go to one", chat_threads_command, NULL},
-    {"/model", "[NAME | provider|key|url|vision ...]", "the model of this chat", chat_model_command,
+    {"/model", "[NAME|SETTING VALUE]", "the model of this chat", chat_model_command,
      chat_model_complete},
     {"/files", "", "uploaded and exported files", chat_files_command, NULL},
     {"/upload", "PATH...", "give files to the agent", chat_upload_command, chat_upload_complete},

@@ -85,6 +85,15 @@ static void model_show(struct chat *c)
 
 /* ---- changing ---- */
 
+/* A key is for the one that it was typed for. */
+static void key_forget(struct chat *c)
+{
+    if (!c->config.key)
+        return;
+    (void)!chat_config_set(&c->config.key, NULL);
+    chat_say(c, STYLE_WARNING, "the key of this chat is forgotten; /model key asks for another");
+}
+
 static int provider_set(struct chat *c, const char *value, struct error *reterr)
 {
     const struct provider_entry *entry = provider_find(value);
@@ -94,6 +103,7 @@ static int provider_set(struct chat *c, const char *value, struct error *reterr)
                          "there is no provider '%.60s': openai, anthropic, google_genai, ollama or "
                          "direct",
                          value);
+    key_forget(c);
     return chat_config_set(&c->config.provider, entry->name);
 }
 
@@ -102,7 +112,10 @@ static int url_set(struct chat *c, const char *value, struct error *reterr)
     struct url url;
     int r = url_parse(value, &url, reterr);
 
-    return r < 0 ? r : chat_config_set(&c->config.base_url, value);
+    if (r < 0)
+        return r;
+    key_forget(c);
+    return chat_config_set(&c->config.base_url, value);
 }
 
 static int vision_set(struct chat *c, const char *value, struct error *reterr)

@@ -13,7 +13,8 @@
 struct chat;
 struct chat_event;
 
-enum { CHAT_PANEL_LINES = 60 };
+/* With the last lines of an output that is longer, and the one that tells, these are 60. */
+enum { CHAT_PANEL_LINES = 55 };
 
 struct chat_call {
     struct chat_call *next;

@@ -180,6 +180,8 @@ int chat_ask_line(struct chat *c, const char *prompt, bool secret, struct buf *r
     enum line_event event;
     int r;
 
+    /* Nothing stands below what is typed; whoever has an open part draws it again. */
+    term_open_set(c->term, "", 0);
     if (secret && isatty(term_in(c->term)))
         return secret_read(c, prompt, ret, reterr);
     prompt_plain(c, prompt);
@@ -264,19 +266,18 @@ int chat_server_ensure(struct chat *c, struct error *reterr)
 
 static int term_start(struct chat *c, const struct verb_args *args, struct error *reterr)
 {
-    char history[PATH_LEN];
     int r;
 
     r = verb_flag(args, "plain") ? term_open_plain(STDIN_FILENO, STDOUT_FILENO, &c->term, reterr)
                                  : term_open(STDIN_FILENO, STDOUT_FILENO, &c->term, reterr);
     if (r < 0 || (r = panels_new(c->term, &c->panels, reterr)) < 0 ||
         (r = spinner_new(c->term, &c->spinner, reterr)) < 0 ||
-        (r = path_join(history, sizeof(history), c->place.path, "cli-history", reterr)) < 0)
+        (r = path_join(c->history, sizeof(c->history), c->place.path, "cli-history", reterr)) < 0)
         return r;
     c->is_answer_only = c->is_one_shot && !term_caps(c->term)->is_tty;
     return line_new(c->term,
                     &(struct line_options){.size = sizeof(struct line_options),
-                                           .history = c->is_one_shot ? NULL : history,
+                                           .history = c->is_one_shot ? NULL : c->history,
                                            .stop_fd = c->signal_fd,
                                            .complete = chat_complete,
                                            .user = c},
@@ -382,9 +383,13 @@ static void talk(struct chat *c)
         }
         if (event == LINE_END)
             return;
+        /* A Ctrl-C that came just before the editor took the keys is still a signal. */
         if (event == LINE_STOPPED && chat_signal_take(c) > 0) {
-            c->signal = SIGINT;
-            return;
+            if (!term_caps(c->term)->has_input) {
+                c->signal = SIGINT;
+                return;
+            }
+            event = LINE_INTERRUPTED;
         }
         if (event == LINE_INTERRUPTED && text.len == 0) {
             if (asked_twice)
