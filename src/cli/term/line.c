@@ -278,6 +278,8 @@ static unsigned char on_paste(EditLine *el, int key)
     }
     if (ends_paste(&raw))
         raw.len -= strlen("\033[201~");
+    while (raw.len && strchr("\r\n", raw.data[raw.len - 1]))
+        raw.len--;
     if (clean_text(buf_str(&raw), raw.len, CLEAN_STRIP, &text) < 0 ||
         text_insert(l, buf_str(&text)) < 0)
         return CC_ERROR;
@@ -430,7 +432,8 @@ static int editor_make(struct line *l, struct error *reterr)
     el_wset(l->el, EL_GETCFN, on_read);
     el_wset(l->el, EL_PROMPT_ESC, on_prompt, L'\1');
     el_wset(l->el, EL_HIST, history_w, l->history);
-    el_set(l->el, EL_SETTY, "-d", "-isig", NULL); /* Ctrl-C is a key like others */
+    /* Ctrl-C is a key like others, and Enter is not what ends the lines of a paste. */
+    el_set(l->el, EL_SETTY, "-d", "-isig", "-icrnl", NULL);
     keys_bind(l->el);
     return 0;
 }
@@ -540,6 +543,7 @@ static int edit_read(struct line *l, struct buf *ret, enum line_event *ret_event
 
     l->event = LINE_TEXT;
     l->is_ended = false;
+    el_wset(l->el, EL_PREP_TERM, 1); /* before the prompt, which says that keys are read */
     say(l, "\033[?2004h");
     text = el_wgets(l->el, &count);
     say(l, "\033[?2004l");

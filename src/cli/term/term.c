@@ -287,7 +287,7 @@ void term_echo(struct term *t, bool on)
         t->is_hidden = false;
     } else if (tcgetattr(t->in, &t->before) == 0) {
         hidden = t->before;
-        hidden.c_lflag &= ~(tcflag_t)(ECHO | ECHONL);
+        hidden.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ECHONL);
         t->is_hidden = tcsetattr(t->in, TCSANOW, &hidden) == 0;
     }
 }
