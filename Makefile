@@ -2,7 +2,7 @@
 # The verbs a person types. All work is done by meson, ninja, pytest and the scripts of tools/.
 
 .DEFAULT_GOAL := all
-.PHONY: all run check test asan ubsan tsan torture fuzz lint fmt cover bench soak man dist \
+.PHONY: all ui ui-dev run check test asan ubsan tsan torture fuzz lint fmt cover bench soak man dist \
 	install clean distclean
 
 T ?=
@@ -13,8 +13,18 @@ build/build.ninja:
 	tools/setup build
 	meson setup --prefix=$(PREFIX) build
 
-all: build/build.ninja
+all: build/build.ninja ui
 	ninja -C build
+
+# The page, which the next build puts into the program; nothing happens when it is as its sources.
+ui:
+	tools/setup ui
+	tools/build-ui
+
+# Vite on port 5173, which asks an `api` on 8000 (sandbox-agent api dev).
+ui-dev:
+	tools/setup ui
+	cd ui && "$$(../tools/build-ui --node)" node_modules/vite/bin/vite.js
 
 # On a fresh machine: install, build, make the Python image, do the main job on real input.
 run:
@@ -24,13 +34,13 @@ run:
 
 # Everything: installs what is needed, builds, makes the images, runs every test.
 test:
-	tools/setup build test
-	tools/run-tests checks tools unit images integration asan tsan torture
+	tools/setup build ui test
+	tools/run-tests checks tools ui unit images integration asan tsan torture
 
-# Under a minute: what to run before each commit.
+# About a minute: what to run before each commit.
 check:
-	tools/setup build test
-	tools/run-tests checks tools unit
+	tools/setup build ui test
+	tools/run-tests checks tools ui unit
 
 asan ubsan tsan:
 	tools/setup build test

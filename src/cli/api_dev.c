@@ -47,6 +47,7 @@ struct watched {
 struct dev {
     struct watched files[WATCHED]; /* the program, the settings, the page */
     const char *argv[WORDS_MAX + 1];
+    size_t ui_word; /* where --ui-dir stands among them */
     char **env;
     pid_t child; /* 0: it has ended */
     int stop_fd;
@@ -155,12 +156,10 @@ static int argv_fill(struct dev *d, const struct verb_args *args, const char *ui
 
     d->argv[n++] = "sandbox-agent";
     d->argv[n++] = "api";
-    d->argv[n++] = "--ui-dir";
-    d->argv[n++] = ui_dir;
     for (size_t i = 0; i < args->given_count; i++) {
         const struct option_given *given = &args->given[i];
 
-        if (n + 2 > WORDS_MAX)
+        if (n + 4 > WORDS_MAX)
             return error_set(reterr, ERR_LIMIT, "too many options");
         if (str_eq(given->entry->name, "ui-dir"))
             continue;
@@ -170,6 +169,8 @@ static int argv_fill(struct dev *d, const struct verb_args *args, const char *ui
         if (given->value)
             d->argv[n++] = given->value;
     }
+    d->ui_word = n;
+    d->argv[n + 1] = ui_dir;
     return 0;
 }
 
@@ -199,6 +200,8 @@ static int child_start(struct dev *d, struct error *reterr)
     static const struct spawn_fd fds[] = {{STDOUT_FILENO, 1}, {STDERR_FILENO, 2}};
 
     files_use(d);
+    /* Until there is one, the page is the program's own. */
+    d->argv[d->ui_word] = is_dir(d->argv[d->ui_word + 1]) ? "--ui-dir" : NULL;
     return spawn_start(&(struct spawn_options){.size = sizeof(struct spawn_options),
                                                .path = d->files[0].path,
                                                .argv = (char *const *)d->argv,

@@ -205,6 +205,19 @@ def test_api_dev_waits_for_a_change_when_its_server_ends(dev, tmp_path):
     assert peer.get("/health").status == 200
 
 
+def test_api_dev_has_the_page_of_the_program_until_there_is_another(tmp_path):
+    with Verb(tmp_path, "api", "dev", "--listen", "127.0.0.1:0",
+              "--ui-dir", tmp_path / "dist") as verb:
+        html = {"Accept": "text/html"}
+        peer = Peer(verb.until(r"listening on (\S+)").group(1))
+        assert "<title>sandbox-agent" in peer.get("/", headers=html).text
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new/index.html").write_text("mine")
+        (tmp_path / "new").rename(tmp_path / "dist")
+        peer = Peer(verb.until(r"listening on (\S+)").group(1))
+        assert peer.get("/", headers=html).text == "mine"
+
+
 def test_another_word_is_refused(tmp_path):
     for words in (["prod"], ["dev", "dev"]):
         run = subprocess.run([mcpstdio.AGENT, "api", *words], cwd=tmp_path, capture_output=True,
