@@ -2,8 +2,8 @@
 # The verbs a person types. All work is done by meson, ninja, pytest and the scripts of tools/.
 
 .DEFAULT_GOAL := all
-.PHONY: all ui ui-dev run check test asan ubsan tsan torture fuzz lint fmt cover bench soak man dist \
-	install clean distclean
+.PHONY: all ui ui-dev run check test asan ubsan tsan torture fuzz lint fmt cover bench soak man \
+	dist install clean distclean
 
 T ?=
 SECONDS ?= 60
