@@ -109,12 +109,16 @@ void chat_thread_wait_ask(struct chat *c);
 
 /* ---- displays (chat_display.c) ---- */
 
-/* Shows one item of a result in its panel, which may be NULL; a picture that the terminal can draw
- * is appended to `pictures` (chat_pictures_print). */
-struct chat_pictures {
-    struct buf items[16];
+/* What stands below a panel: paths of files in lines that can be copied, and pictures. */
+enum { CHAT_PICTURES = 16 };
+struct chat_shown {
+    struct buf saved;
+    struct buf pictures[CHAT_PICTURES];
     size_t count;
 };
+
+/* Shows one item of a result in its panel, or collects it for below. */
 void chat_display_show(struct chat *c, struct panel *panel, yyjson_val *item,
-                       struct chat_pictures *pictures);
-void chat_pictures_print(struct chat *c, struct chat_pictures *pictures);
+                       struct chat_shown *below);
+/* Prints what was collected, and forgets it. */
+void chat_shown_print(struct chat *c, struct chat_shown *below);

@@ -390,7 +390,7 @@ static void other_show(struct chat *c, struct chat_call *call, const struct chat
 
 static void result_show(struct chat *c, struct chat_call *call, const struct chat_result *r)
 {
-    struct chat_pictures pictures = {};
+    struct chat_shown below = {.saved = {.max = MIB}};
     size_t i, max;
     yyjson_val *item;
 
@@ -400,10 +400,10 @@ static void result_show(struct chat *c, struct chat_call *call, const struct cha
         other_show(c, call, r);
     yyjson_arr_foreach(r->displays, i, max, item)
     {
-        chat_display_show(c, call->panel, item, &pictures);
+        chat_display_show(c, call->panel, item, &below);
     }
     panel_close(call->panel, r->state, r->note);
-    chat_pictures_print(c, &pictures);
+    chat_shown_print(c, &below);
 }
 
 /* Shows the results that have come, up to the first call that has none. */

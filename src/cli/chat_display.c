@@ -106,19 +106,40 @@ static void text_show(struct panel *panel, const char *label, const char *text, 
     panel_feed(panel, text, len);
 }
 
+/* The kind and the path, as a line of its own: so a path can be copied. */
+static void saved_add(struct chat *c, const char *kind, const char *path, struct buf *ret)
+{
+    enum term_color color = term_color(c->term);
+    auto_buf struct buf clean;
+
+    buf_init(&clean, 4096);
+    if (clean_line(kind, 100, &clean) == 0 &&
+        style_text(ret, STYLE_FAINT, color, buf_str(&clean), clean.len) == 0 &&
+        buf_append_str(ret, " → ") == 0 &&
+        style_text(ret, STYLE_LINK, color, path, strlen(path)) == 0)
+        (void)!buf_append_byte(ret, '\n');
+}
+
+static void problem_note(struct panel *panel, const char *kind, const struct error *error)
+{
+    char line[600];
+
+    snprintf(line, sizeof(line), "%s: %s", kind, error->text);
+    panel_note(panel, STYLE_WARNING, line);
+}
+
 void chat_display_show(struct chat *c, struct panel *panel, yyjson_val *item,
-                       struct chat_pictures *pictures)
+                       struct chat_shown *below)
 {
     const char *mime = json_get_str(item, "type", ""), *text = alternative(item);
-    char kind[160], path[PATH_LEN], line[PATH_LEN + 200];
+    char kind[160], path[PATH_LEN];
     auto_buf struct buf content;
     struct error error;
 
     buf_init(&content, DISPLAY_MAX);
     kind_format(item, kind, sizeof(kind));
     if (content_get(c, item, &content, &error) < 0) {
-        snprintf(line, sizeof(line), "%s: %s", kind, error.text);
-        panel_note(panel, STYLE_WARNING, line);
+        problem_note(panel, kind, &error);
         return;
     }
     if (is_text(mime)) {
@@ -127,30 +148,29 @@ void chat_display_show(struct chat *c, struct panel *panel, yyjson_val *item,
     }
     if (text[0] && !is_picture(mime))
         text_show(panel, "display", text, strlen(text));
-    if (content_save(c, mime, &content, path, &error) < 0) {
-        snprintf(line, sizeof(line), "%s: %s", kind, error.text);
-        panel_note(panel, STYLE_WARNING, line);
-    } else {
-        snprintf(line, sizeof(line), "%s → %s", kind, path);
-        panel_note(panel, STYLE_LINK, line);
-    }
+    if (content_save(c, mime, &content, path, &error) < 0)
+        problem_note(panel, kind, &error);
+    else
+        saved_add(c, kind, path, &below->saved);
     if (is_picture(mime) && term_caps(c->term)->picture != TERM_PICTURE_NONE &&
-        pictures->count < ARRAY_LEN(pictures->items)) {
-        pictures->items[pictures->count++] = content;
+        below->count < CHAT_PICTURES) {
+        below->pictures[below->count++] = content;
         buf_init(&content, 0);
     }
 }
 
-void chat_pictures_print(struct chat *c, struct chat_pictures *pictures)
+void chat_shown_print(struct chat *c, struct chat_shown *below)
 {
     struct error error;
 
-    for (size_t i = 0; i < pictures->count; i++) {
-        struct buf *p = &pictures->items[i];
+    for (size_t i = 0; i < below->count; i++) {
+        struct buf *p = &below->pictures[i];
 
         if (image_print(c->term, buf_str(p), p->len, &error) < 0)
             chat_say(c, STYLE_WARNING, "the picture is not shown: %s", error.text);
         buf_done(p);
     }
-    pictures->count = 0;
+    below->count = 0;
+    term_print(c->term, buf_str(&below->saved), below->saved.len);
+    buf_done(&below->saved);
 }

@@ -7,9 +7,9 @@
         chat.expect("ok ·")              # wait until the screen's text has it
         chat.screen()                    # the visible lines; chat.text: all that was ever drawn
 
-What arrives goes through a terminal emulator (pyte), so lines that are drawn anew count once: `text`
-is the scrollback and the screen. `raw` are the bytes, for what must never be among them. `piped`
-runs the program without a terminal.
+What arrives goes through a terminal emulator (pyte), so lines that are drawn anew count once:
+`text` is the scrollback and the screen. `raw` are the bytes, for what must never be among them.
+`piped` runs the program without a terminal.
 """
 
 import contextlib
