@@ -138,6 +138,7 @@ void agent_forget(struct agent *a, const char *thread_id);
 struct agent_state {
     struct store_checkpoint checkpoint; /* in the arena; id NULL: the thread never ran */
     struct transcript messages;         /* transcript_done() */
+    bool ids_only;                      /* of messages only their ids are written */
 };
 
 /* `checkpoint_id` NULL: the head. */

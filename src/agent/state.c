@@ -200,6 +200,19 @@ static yyjson_mut_val *text_or_null(yyjson_mut_doc *doc, const char *text)
     return text ? yyjson_mut_strcpy(doc, text) : yyjson_mut_null(doc);
 }
 
+/* {"messages":[{"id"},...]} */
+static int state_ids_write(const struct transcript *t, struct buf *ret, struct error *reterr)
+{
+    auto_json_mut yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
+    yyjson_mut_val *list = yyjson_mut_obj_add_arr(doc, root, "messages");
+
+    yyjson_mut_doc_set_root(doc, root);
+    for (size_t i = 0; i < t->count; i++)
+        yyjson_mut_obj_add_str(doc, yyjson_mut_arr_add_obj(doc, list), "id", t->items[i]->id);
+    return json_mut_write(doc, ret, reterr);
+}
+
 int agent_state_write(struct agent *a, const struct agent_state *state, bool inline_displays,
                       struct buf *ret, struct error *reterr)
 {
@@ -211,7 +224,9 @@ int agent_state_write(struct agent *a, const struct agent_state *state, bool inl
     int r = 0;
 
     buf_init(&values, AGENT_JSON_MAX);
-    if (c->id)
+    if (c->id && state->ids_only)
+        r = state_ids_write(&state->messages, &values, reterr);
+    else if (c->id)
         r = state_values_write(a, c->thread_id, &state->messages, inline_displays, &values, reterr);
     if (r < 0)
         return r;

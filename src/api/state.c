@@ -6,9 +6,9 @@
 
 enum { HISTORY_LIMIT = 10, HISTORY_LIMIT_MAX = 1000 };
 
-static bool wants_inline(struct http_request *req)
+static bool wants(struct http_request *req, const char *name)
 {
-    const char *text = http_query(req, "inline");
+    const char *text = http_query(req, name);
     bool value = false;
 
     return text && str_parse_bool(text, &value) == 0 && value;
@@ -34,8 +34,9 @@ static int state_append(struct http_request *req, const char *thread_id, const c
 
     arena_init(&arena, API_ANSWER_MAX);
     r = agent_state_load(agent, thread_id, checkpoint_id, &arena, &state, reterr);
+    state.ids_only = wants(req, "ids");
     if (r == 0)
-        r = agent_state_write(agent, &state, wants_inline(req), ret, reterr);
+        r = agent_state_write(agent, &state, wants(req, "inline"), ret, reterr);
     transcript_done(&state.messages);
     return r;
 }

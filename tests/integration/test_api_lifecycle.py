@@ -251,3 +251,18 @@ def test_a_conversation_with_large_pictures(model, tmp_path):
         assert server.messages(thread)[0]["content"][1] == picture
         assert len(server.post(f"/threads/{thread}/history").json) == 3
         assert server.post("/threads/search").json[0]["values"] == answer
+
+
+def test_a_history_may_be_of_ids(model, tmp_path):
+    """With `ids` a state is the same, but for what its messages say."""
+    with ApiServer(tmp_path, model) as server:
+        thread = server.thread()
+        server.run(thread, "say: one")
+        whole = server.post(f"/threads/{thread}/history").json
+        for ask in (server.post, server.get):
+            light = ask(f"/threads/{thread}/history?ids=true").json
+            assert light == [state | {"values": {"messages": [
+                {"id": message["id"]} for message in state["values"]["messages"]]}}
+                for state in whole]
+        head = server.get(f"/threads/{thread}/state?ids=true").json
+        assert head["values"] == light[0]["values"]
