@@ -3,81 +3,150 @@ import { describe, expect, it } from "vitest";
 import {
   addStates,
   type ChatState,
-  forkPoint,
+  headOf,
+  idOf,
   isSaved,
+  type KnownStates,
+  marksOf,
   missingBefore,
+  newestBranch,
   noStates,
+  skeletonOf,
   statesOf,
 } from "@/chat/history";
 
 /** A state: its id, the id of the one before it, and the ids of its messages. */
-function state(id: string, parent: string | null, ids: string[]): ChatState {
-  const messages = ids.map((one) => ({ id: one, type: "human", content: `text of ${one}` }));
+function light(id: string, parent: string | null, ids: string[]): ChatState {
   const checkpoint = (name: string) => ({ checkpoint_id: name, checkpoint_ns: "" });
   return {
-    values: { messages },
+    values: { messages: ids.map((one) => ({ id: one })) },
     checkpoint: checkpoint(id),
     parent_checkpoint: parent === null ? null : checkpoint(parent),
   } as unknown as ChatState;
 }
 
-/** Two branches: 1-2-3, and 1-4-5 after an edit; newest first as the server sends them. */
-const five = [
-  state("5", "4", ["c", "d"]),
-  state("4", "1", ["c"]),
-  state("3", "2", ["a", "b"]),
-  state("2", "1", ["a"]),
-  state("1", null, []),
+/** The same with what the messages say. */
+function whole(state: ChatState): ChatState {
+  const messages = state.values.messages.map(
+    ({ id }) => ({ id, type: "human", content: `text of ${id}` }) as const,
+  );
+  return { ...state, values: { messages } };
+}
+
+/**
+ * Newest first, as the server sends them: 1-2-3-4, then 1-5-6-7 after "a" was said anew as "c", then
+ * 6-8 when the answer to that was made again.
+ */
+const all = [
+  light("8", "6", ["c", "e"]),
+  light("7", "6", ["c", "d"]),
+  light("6", "5", ["c"]),
+  light("5", "1", []),
+  light("4", "3", ["a", "b", "b2"]),
+  light("3", "2", ["a", "b"]),
+  light("2", "1", ["a"]),
+  light("1", null, []),
 ];
 
-const idsOf = (s: ChatState | undefined) => s?.values.messages.map((m) => m.id);
+const known = addStates(addStates(noStates, all), all.slice(0, 1).map(whole));
+const textsOf = (state: ChatState | undefined) => state?.values.messages.map((m) => m.content);
+const tree = (states: KnownStates) =>
+  skeletonOf(states).map((s) => [idOf(s), s.parent_checkpoint?.checkpoint_id]);
 
 describe("states", () => {
-  it("keep all at the ends of branches, and what is new elsewhere", () => {
-    const states = statesOf(addStates(noStates, five));
-    expect(states.map((s) => s.checkpoint.checkpoint_id)).toEqual(["5", "4", "3", "2", "1"]);
-    expect(states.map(idsOf)).toEqual([["c", "d"], ["c"], ["a", "b"], ["a"], []]);
-    expect(states[0]?.values.messages[0]?.content).toBe("text of c");
-    expect(states[1]?.values.messages[0]?.content).toBe("");
+  it("are whole or light, in any order", () => {
+    expect(statesOf(known).map(idOf)).toEqual(["8", "7", "6", "5", "4", "3", "2", "1"]);
+    expect(textsOf(statesOf(known)[0])).toEqual(["text of c", "text of e"]);
+    expect(textsOf(statesOf(known)[1])).toEqual([]);
+    const again = addStates(known, all.slice(0, 2));
+    expect(textsOf(statesOf(again)[0])).toEqual(["text of c", "text of e"]);
   });
 
-  it("may come in pages, in any number", () => {
-    const first = five.slice(0, 3);
-    const known = addStates(noStates, first);
-    expect(missingBefore(known, first)?.checkpoint.checkpoint_id).toBe("3");
-    // Whether "c" was new in 4 cannot be told yet.
-    expect(idsOf(statesOf(known)[1])).toEqual([]);
-    const all = addStates(known, five.slice(3));
-    expect(idsOf(statesOf(all)[1])).toEqual(["c"]);
-    expect(missingBefore(all, five.slice(3))).toBeNull();
-    expect(statesOf(all)).toEqual(statesOf(addStates(noStates, five)));
-  });
-
-  it("become light when they have a follower", () => {
-    const known = addStates(addStates(noStates, five), [state("6", "5", ["c", "d", "e"])]);
-    expect(idsOf(statesOf(known)[0])).toEqual(["c", "d", "e"]);
-    expect(idsOf(statesOf(known)[1])).toEqual(["d"]);
+  it("tell what is missing", () => {
+    const part = addStates(noStates, all.slice(0, 2));
+    expect(idOf(missingBefore(part, all.slice(0, 2)) as ChatState)).toBe("7");
+    expect(missingBefore(known, all)).toBeNull();
+    expect(missingBefore(noStates, [])).toBeNull();
   });
 
   it("tell what is saved", () => {
-    const known = addStates(noStates, five);
-    expect(isSaved(known, "d")).toBe(true);
-    expect(isSaved(known, "b")).toBe(false);
-    expect(isSaved(noStates, "d")).toBe(false);
+    expect(isSaved(known, "e")).toBe(true);
+    expect(isSaved(known, "d")).toBe(false);
+    expect(isSaved(noStates, "e")).toBe(false);
   });
 });
 
-describe("forkPoint", () => {
-  const known = addStates(noStates, five);
-
-  it("is the state before the one that has it first", () => {
-    expect(forkPoint(known, five[3], "a")?.checkpoint_id).toBe("1");
-    expect(forkPoint(known, five[2], "b")?.checkpoint_id).toBe("2");
+describe("skeletonOf", () => {
+  it("keeps where branches begin, part and end", () => {
+    expect(tree(known)).toEqual([
+      ["8", "6"],
+      ["7", "6"],
+      ["6", "5"],
+      ["5", "1"],
+      ["4", "2"],
+      ["2", "1"],
+      ["1", undefined],
+    ]);
   });
 
-  it("is not guessed", () => {
-    expect(forkPoint(known, undefined, "a")).toBeUndefined();
-    expect(forkPoint(known, five[2], "a")).toBeUndefined();
-    expect(forkPoint(addStates(noStates, five.slice(0, 1)), five[0], "c")).toBeUndefined();
+  it("leaves out the inside of a branch, and what it says", () => {
+    const line = [light("9", "8", ["c", "e", "f"]), ...all];
+    const states = addStates(addStates(noStates, line), [whole(light("8", "6", ["c", "e"]))]);
+    expect(tree(states).slice(0, 2)).toEqual([
+      ["9", "8"],
+      ["8", "6"],
+    ]);
+    expect(textsOf(skeletonOf(states)[1])).toEqual([]);
+  });
+
+  it("bears a beginning that is not known yet", () => {
+    expect(tree(addStates(noStates, all.slice(4, 6)))).toEqual([
+      ["4", "3"],
+      ["3", "2"],
+    ]);
+  });
+});
+
+describe("marksOf", () => {
+  it("finds where messages can be said anew, and the choices", () => {
+    const marks = marksOf(known, "");
+    expect([...marks.keys()]).toEqual(["c", "e"]);
+    expect(marks.get("c")?.fork?.checkpoint_id).toBe("5");
+    expect(marks.get("c")?.options).toEqual(["2", "5"]);
+    expect(marks.get("c")?.branch).toBe("5");
+    expect(marks.get("e")).toMatchObject({ branch: "5>8", options: ["5>7", "5>8"] });
+    expect(marks.get("e")?.forkBranch).toBe("5");
+  });
+
+  it("offers a choice once, at the first message of the branch", () => {
+    const marks = marksOf(known, "2");
+    expect([...marks.keys()]).toEqual(["a", "b", "b2"]);
+    expect([...marks.values()].map((mark) => mark.options.length)).toEqual([2, 0, 0]);
+    expect(marks.get("b2")?.fork?.checkpoint_id).toBe("3");
+  });
+
+  it("does not guess", () => {
+    const marks = marksOf(addStates(noStates, all.slice(0, 3)), "");
+    expect(marks.get("c")?.fork).toBeUndefined();
+    expect(marks.get("e")?.fork?.checkpoint_id).toBe("6");
+    expect(marksOf(noStates, "").size).toBe(0);
+  });
+});
+
+describe("newestBranch", () => {
+  it("leads to what was said last, also on a branch that is older", () => {
+    expect(newestBranch(known)).toBe("5>8");
+    expect(newestBranch(addStates(known, [light("9", "4", ["a", "b", "b2", "f"])]))).toBe("2");
+    expect(newestBranch(addStates(noStates, all.slice(4, 6)))).toBe("");
+    expect(newestBranch(noStates)).toBe("");
+  });
+});
+
+describe("headOf", () => {
+  it("is the end of a branch, and tells whether it is here", () => {
+    expect(headOf(known, "")).toEqual({ id: "8", whole: true });
+    expect(headOf(known, "2")).toEqual({ id: "4", whole: false });
+    expect(headOf(known, "5>7")).toEqual({ id: "7", whole: false });
+    expect(headOf(noStates, "")).toBeNull();
   });
 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { Message } from "@langchain/langgraph-sdk";
-import { type RefObject, useEffect, useMemo, useRef } from "react";
+import { type RefObject, useCallback, useEffect, useMemo, useRef } from "react";
 import { Answer } from "@/chat/answer";
 import { type Entry, entriesOf, keepEntries } from "@/chat/entries";
 import { HumanMessage } from "@/chat/human-message";
@@ -26,68 +26,53 @@ function useEntries(messages: readonly Message[]): readonly Entry[] {
   return next;
 }
 
-/** The branches of an entry: those of the first of its messages that has some. */
-function branchOf(chat: Chat, entry: Entry) {
+/** What can be done at an entry: at its first message, and where a choice is, there. */
+function marksOfEntry(chat: Chat, entry: Entry) {
   const messages = entry.kind === "human" ? [entry.message] : entry.steps.map((s) => s.message);
-  for (const message of messages) {
-    const meta = chat.stream.getMessagesMetadata(message);
-    if (meta?.branch && meta.branchOptions && meta.branchOptions.length > 1)
-      return { branch: meta.branch, options: meta.branchOptions };
-  }
-  return null;
+  const marks = messages.map((message) => chat.marks.get(message.id ?? ""));
+  const choice = marks.find((mark) => mark && mark.options.length > 1);
+  return {
+    forkable: marks[0]?.fork !== undefined,
+    branch: choice?.branch ?? "",
+    options: choice?.options ?? none,
+  };
 }
 
 const none: readonly string[] = [];
-
-/** Lists of branches are made anew each time; equal ones are to be the same. */
-function useSameLists() {
-  const lists = useRef(new Map<string, readonly string[]>());
-  return (list: readonly string[]) => {
-    const name = list.join("\n");
-    const known = lists.current.get(name);
-    if (known) return known;
-    lists.current.set(name, list);
-    return list;
-  };
-}
 
 /** The messages of a conversation, newest last. */
 export function Transcript(props: TranscriptProps) {
   const { chat, threadId, code, waiting, scroller } = props;
   const entries = useEntries(chat.messages);
   const { start, sentinel } = useWindow(entries.length, scroller);
-  const same = useSameLists();
-  const { running, stream, edit, regenerate, forkOf } = chat;
-  const setBranch = useRef(stream.setBranch).current;
-  const onEdit = useRef((message: Message, content: string) => void edit(message, content)).current;
-  const onRegenerate = useRef((message: Message) => void regenerate(message)).current;
+  const { running, setBranch, edit, regenerate } = chat;
+  const onBranch = useCallback((branch: string) => void setBranch(branch), [setBranch]);
+  const onEdit = useCallback(
+    (message: Message, content: string) => void edit(message, content),
+    [edit],
+  );
+  const onRegenerate = useCallback((message: Message) => void regenerate(message), [regenerate]);
 
   const view = (entry: Entry, last: boolean) => {
-    const branches = branchOf(chat, entry);
-    const common = {
-      branch: branches?.branch ?? "",
-      options: branches ? same(branches.options) : none,
-      busy: running,
-      onBranch: setBranch,
-    };
+    const { forkable, branch, options } = marksOfEntry(chat, entry);
+    const common = { branch, options, busy: running, onBranch };
     if (entry.kind === "human")
       return (
         <HumanMessage
           message={entry.message}
-          editable={forkOf(entry.message) !== undefined}
+          editable={forkable}
           code={code}
           onEdit={onEdit}
           {...common}
         />
       );
-    const first = entry.steps[0]?.message;
     return (
       <Answer
         steps={entry.steps}
         running={running && last}
         waiting={waiting && last}
         last={last}
-        repeatable={first !== undefined && forkOf(first) !== undefined}
+        repeatable={forkable}
         threadId={threadId}
         onRegenerate={onRegenerate}
         {...common}

@@ -4,7 +4,7 @@ import { useStream } from "@langchain/langgraph-sdk/react";
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import { GRAPH } from "@/api/client";
 import { titleOf } from "@/chat/content";
-import { type ChatValues, forkPoint, isSaved } from "@/chat/history";
+import { type ChatValues, headOf, isSaved, marksOf, newestBranch, statesOf } from "@/chat/history";
 import { type Answer, resumeOf } from "@/chat/interrupts";
 import { followedRun, followRun } from "@/chat/run-key";
 import { cancelRuns } from "@/chat/runs";
@@ -20,6 +20,8 @@ const DRAW_MS = 60;
 
 /** Every run goes on without us, and can be joined again. */
 const lasting = { streamResumable: true, onDisconnect: "continue" } as const;
+
+type RunOptions = Parameters<ReturnType<typeof useStream<ChatValues>>["submit"]>[1];
 
 /** A person's message as it is sent; the id is ours, so that it is known when it comes back. */
 export function humanMessage(content: string): HumanMessage {
@@ -44,15 +46,26 @@ export function useChat(threadId: string | null) {
   thread.current = threadId;
   const stopping = useRef(false);
 
+  /** Read what is new, and show it. */
+  const { reload: load } = history;
+  const reload = useCallback(
+    async (id: string) => {
+      const states = await load(id);
+      if (thread.current === id) now.current?.stream.setBranch(newestBranch(states));
+      return states;
+    },
+    [load],
+  );
+
   /** The SDK asks for this after a run, and after a stop, when the run has to end first. */
   const mutate = async (id?: string) => {
     const wanted = id ?? thread.current;
     if (!wanted) return [];
-    if (!stopping.current) return history.reload(wanted);
+    const stopped = stopping.current;
     stopping.current = false;
-    await cancelRuns(client, wanted);
-    await history.reload(wanted);
-    return [];
+    if (stopped) await cancelRuns(client, wanted);
+    const states = await reload(wanted);
+    return stopped ? [] : statesOf(states);
   };
 
   /** A run that is joined tells all again: what it has printed is shown until then. */
@@ -95,84 +108,83 @@ export function useChat(threadId: string | null) {
     },
   });
   const messages = useKeptMessages(stream.messages);
-  const now = useRef({ stream, messages, known: history.known });
-  now.current = { stream, messages, known: history.known };
+  const { known, loaded, loadState } = history;
+  const marks = useMemo(() => marksOf(known, stream.branch), [known, stream.branch]);
+  const now = useRef({ stream, messages, known, marks, loadState });
+  now.current = { stream, messages, known, marks, loadState };
 
-  const send = useCallback((content: string) => {
-    const message = humanMessage(content);
-    const title = titleOf(content);
-    return now.current.stream.submit(
-      { messages: [message] },
-      {
-        ...lasting,
-        metadata: thread.current ? undefined : { title },
-        optimisticValues: (before) => ({ messages: [...(before.messages ?? []), message] }),
-      },
-    );
-  }, []);
+  // What is come to is shown as it was left.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when it has come
+  useEffect(() => {
+    if (loaded) now.current.stream.setBranch(newestBranch(now.current.known));
+  }, [loaded, threadId]);
 
-  /** Where a message was said first: the branch forks there. */
-  const forkOf = useCallback((message: Message) => {
-    const { stream: s, known } = now.current;
-    const seen = s.getMessagesMetadata(message)?.firstSeenState;
-    return message.id ? forkPoint(known, seen, message.id) : undefined;
-  }, []);
-
-  const upTo = useCallback((message: Message) => {
-    const all = now.current.messages;
-    return all.slice(
-      0,
-      Math.max(
-        0,
-        all.findIndex((m) => m.id === message.id),
-      ),
-    );
-  }, []);
-
-  const edit = useCallback(
-    (old: Message, content: string) => {
-      const message = humanMessage(content);
-      const before = upTo(old);
-      return now.current.stream.submit(
-        { messages: [message] },
-        {
-          ...lasting,
-          checkpoint: forkOf(old),
-          optimisticValues: () => ({ messages: [...before, message] }),
-        },
-      );
+  /** Begin a run; the branch that is looked at stays, where it is not another one that goes on. */
+  const submit = useCallback(
+    (messages: Message[] | null, options: RunOptions, branch = now.current.stream.branch) => {
+      const { stream: s } = now.current;
+      const done = s.submit(messages ? { messages } : undefined, { ...lasting, ...options });
+      s.setBranch(branch);
+      return done;
     },
-    [forkOf, upTo],
+    [],
   );
 
-  /** Let the model answer again, from before this answer on. */
-  const regenerate = useCallback(
-    (answer: Message) => {
-      const before = upTo(answer);
-      return now.current.stream.submit(undefined, {
-        ...lasting,
-        checkpoint: forkOf(answer),
-        optimisticValues: () => ({ messages: [...before] }),
+  const send = useCallback(
+    (content: string) => {
+      const message = humanMessage(content);
+      return submit([message], {
+        metadata: thread.current ? undefined : { title: titleOf(content) },
+        optimisticValues: { messages: [...now.current.messages, message] },
       });
     },
-    [forkOf, upTo],
+    [submit],
   );
+
+  /** Show another branch; what was said in it may have to come first. */
+  const setBranch = useCallback(async (branch: string) => {
+    const { known, loadState, stream: s } = now.current;
+    const head = headOf(known, branch);
+    if (head && !head.whole && thread.current) await loadState(thread.current, head.id);
+    s.setBranch(branch);
+  }, []);
+
+  /** Go on from before a message, with another one in its place, or with none. */
+  const fork = useCallback(
+    (old: Message, message?: Message) => {
+      const { messages: all, marks: places } = now.current;
+      const place = places.get(old.id ?? "");
+      const at = all.findIndex((m) => m.id === old.id);
+      const next = message ? [message] : [];
+      const options = {
+        // The SDK changes what it is given.
+        checkpoint: place?.fork && { ...place.fork },
+        optimisticValues: { messages: [...all.slice(0, Math.max(0, at)), ...next] },
+      };
+      return submit(message ? next : null, options, place?.forkBranch);
+    },
+    [submit],
+  );
+  const edit = useCallback(
+    (old: Message, content: string) => fork(old, humanMessage(content)),
+    [fork],
+  );
+  const regenerate = useCallback((answer: Message) => fork(answer), [fork]);
 
   /** After an error: go on where the server stands, or say again what it has never got. */
   const retry = useCallback(() => {
-    const { stream: s, messages: all, known } = now.current;
-    const last = all.findLast((m) => m.type === "human");
-    if (!last || isSaved(known, last.id)) return s.submit(undefined, lasting);
-    return s.submit({ messages: [last] }, lasting);
-  }, []);
+    const last = now.current.messages.findLast((m) => m.type === "human");
+    const lost = last && !isSaved(now.current.known, last.id);
+    return submit(lost ? [last] : null, {});
+  }, [submit]);
 
-  const answer = useCallback((answers: readonly Answer[]) => {
-    const { stream: s } = now.current;
-    return s.submit(undefined, {
-      ...lasting,
-      command: { resume: resumeOf(answers, s.interrupts.length) },
-    });
-  }, []);
+  const answer = useCallback(
+    (answers: readonly Answer[]) => {
+      const open = now.current.stream.interrupts.length;
+      return submit(null, { command: { resume: resumeOf(answers, open) } });
+    },
+    [submit],
+  );
 
   const stop = useCallback(async () => {
     stopping.current = true;
@@ -210,8 +222,9 @@ export function useChat(threadId: string | null) {
     client,
     stream,
     messages,
-    known: history.known,
-    reload: history.reload,
+    marks,
+    setBranch,
+    reload,
     loading: stream.isThreadLoading,
     running: stream.isLoading,
     error: stream.error,
@@ -224,7 +237,6 @@ export function useChat(threadId: string | null) {
     join,
     rejoin,
     restart,
-    forkOf,
   };
 }
 

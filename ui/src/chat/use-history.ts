@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: MIT
 import type { Client } from "@langchain/langgraph-sdk";
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { requestJson } from "@/api/client";
 import {
   addStates,
   type ChatState,
   type ChatValues,
+  idOf,
+  isWhole,
   type KnownStates,
   missingBefore,
   noStates,
-  statesOf,
+  skeletonOf,
 } from "@/chat/history";
 
-const FIRST_PAGE = 12;
-const PAGE = 40;
+/** More than a run makes, so that a new run joins on to what is known at once. */
+const PAGE = 80;
 
 /** How many states are looked at; in a longer conversation the oldest messages cannot be edited. */
-const MAX_STATES = 600;
+const MAX_STATES = 800;
 
 interface Loaded {
   thread: string | null;
   known: KnownStates;
-  data: ChatState[] | undefined;
+  loaded: boolean;
   error: unknown;
   loading: boolean;
 }
@@ -28,14 +31,22 @@ interface Loaded {
 const nothing = (thread: string | null): Loaded => ({
   thread,
   known: noStates,
-  data: undefined,
+  loaded: false,
   error: undefined,
   loading: thread !== null,
 });
 
+/** States without what their messages say. */
+function lightPage(thread: string, before?: ChatState): Promise<ChatState[]> {
+  return requestJson<ChatState[]>(`/threads/${encodeURIComponent(thread)}/history?ids=true`, {
+    method: "POST",
+    json: { limit: PAGE, before: before?.checkpoint },
+  });
+}
+
 /**
- * The history of a conversation: its newest states at once, older ones behind, and after that only
- * what is new. `reload` reads the newest states again.
+ * The history of a conversation: its newest state, and of the older ones the ids of their messages.
+ * `reload` reads what is new, `loadState` the whole of an older state.
  */
 export function useHistory(client: Client, threadId: string | null) {
   const [kept, setKept] = useState(() => nothing(threadId));
@@ -48,50 +59,52 @@ export function useHistory(client: Client, threadId: string | null) {
     setKept(latest.current);
   }, []);
 
-  const page = useCallback(
-    (thread: string, limit: number, before?: ChatState) =>
-      client.threads.getHistory<ChatValues>(thread, {
-        limit,
-        before: before && { configurable: before.checkpoint },
-      }),
-    [client],
-  );
-
   /** Older states, one page after the other, while nobody has asked for something else. */
   const loadOlder = useCallback(
     async (thread: string, first: readonly ChatState[], turn: number) => {
       let before = missingBefore(latest.current.known, first);
       while (before && latest.current.known.size < MAX_STATES) {
-        const older = await page(thread, PAGE, before);
+        const older = await lightPage(thread, before);
         if (epoch.current !== turn) return;
         const known = addStates(latest.current.known, older);
-        put({ known, data: statesOf(known) });
+        put({ known });
         before = missingBefore(known, older);
       }
     },
-    [page, put],
+    [put],
   );
 
   const load = useCallback(
-    async (thread: string): Promise<ChatState[]> => {
+    async (thread: string): Promise<KnownStates> => {
       const turn = ++epoch.current;
       if (latest.current.thread !== thread) latest.current = nothing(thread);
       put({ loading: true, error: undefined });
       try {
-        const first = await page(thread, FIRST_PAGE);
-        if (epoch.current !== turn) return first;
-        const known = addStates(latest.current.known, first);
-        const data = statesOf(known);
-        put({ known, data, loading: false });
+        const light = await lightPage(thread);
+        let known = addStates(latest.current.known, light);
+        const newest = light[0] && idOf(light[0]);
+        if (newest && !isWhole(known, newest))
+          known = addStates(known, [await client.threads.getState<ChatValues>(thread, newest)]);
+        if (epoch.current !== turn) return known;
+        put({ known, loaded: true, loading: false });
         // Without them only edits of old messages are missing; the next reload tries again.
-        void loadOlder(thread, first, turn).catch(() => undefined);
-        return data;
+        void loadOlder(thread, light, turn).catch(() => undefined);
+        return known;
       } catch (error) {
         if (epoch.current === turn) put({ error, loading: false });
         throw error;
       }
     },
-    [loadOlder, page, put],
+    [client, loadOlder, put],
+  );
+
+  const loadState = useCallback(
+    async (thread: string, checkpointId: string) => {
+      const whole = await client.threads.getState<ChatValues>(thread, checkpointId);
+      if (latest.current.thread === thread && idOf(whole) === checkpointId)
+        put({ known: addStates(latest.current.known, [whole]) });
+    },
+    [client, put],
   );
 
   useEffect(() => {
@@ -99,5 +112,7 @@ export function useHistory(client: Client, threadId: string | null) {
     else epoch.current += 1;
   }, [threadId, load]);
 
-  return { ...state, reload: load };
+  const { known, loaded, error, loading } = state;
+  const data = useMemo(() => (loaded ? skeletonOf(known) : undefined), [loaded, known]);
+  return { known, loaded, data, error, loading, reload: load, loadState };
 }
