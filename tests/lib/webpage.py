@@ -34,7 +34,7 @@ AXE = foreign.ROOT / "build/axe/node_modules/axe-core/axe.min.js"
 
 sys.path.append(str(PACKAGES))
 
-from playwright.sync_api import expect, sync_playwright  # noqa: E402
+from playwright.sync_api import expect, sync_playwright
 
 expect.set_options(timeout=TIMEOUT_MS)
 
@@ -93,7 +93,7 @@ class Elsewhere:
                 if self.command != "HEAD":
                     self.wfile.write(body)
 
-            do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = answer  # noqa: N815
+            do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = answer
 
             def log_message(self, *_):
                 """Nothing."""
@@ -183,11 +183,19 @@ class Tab:
         self.composer.press("Enter")
         expect(self.composer).to_have_value("")
 
+    def _entries(self, who):
+        heading = self.page.get_by_role("heading", name=who, exact=True)
+        return self.page.get_by_role("article").filter(has=heading)
+
     @property
     def answers(self):
         """The answers, each with all its steps."""
-        agent = self.page.get_by_role("heading", name="Agent", exact=True)
-        return self.page.locator("div.group").filter(has=agent)
+        return self._entries("Agent")
+
+    @property
+    def sayings(self):
+        """What the person said."""
+        return self._entries("You")
 
     @property
     def thread(self):
@@ -203,12 +211,25 @@ class Tab:
         expect(self.button("Stop")).to_have_count(0)
         return last
 
-    def blocks(self, name="Run code"):
-        """The blocks of calls of a tool, by its title."""
-        head = self.page.locator("button[aria-expanded]").filter(has_text=name)
-        return self.page.locator("section").filter(has=self.page.locator(":scope > button"),
-                                                   has_not=self.page.locator("section section")
-                                                   ).filter(has=head)
+    def blocks(self, title="Run code"):
+        """The blocks of calls, by the title of their tool."""
+        return self.page.locator(f'section:has(> button[aria-expanded]:has-text("{title}"))')
+
+    def opened(self, block):
+        """Open a block if it is closed; return it."""
+        head = block.locator("> button[aria-expanded]")
+        if head.get_attribute("aria-expanded") == "false":
+            head.click()
+        expect(head).to_have_attribute("aria-expanded", "true")
+        return block
+
+    def settings(self, tab="Model"):
+        """Open the settings at a tab; return the dialog."""
+        dialog = self.page.get_by_role("dialog", name="Settings")
+        if dialog.count() == 0:
+            self.button("Settings").first.click()
+        dialog.get_by_role("tab", name=tab).click()
+        return dialog
 
     def axe(self):
         """What axe finds that is serious: a list of texts, empty when all is well."""

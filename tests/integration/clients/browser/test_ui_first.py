@@ -32,4 +32,4 @@ def test_first_visit_to_a_plot(bare, tab_of):
     expect(image).to_be_visible()
     size = image.evaluate("(i) => i.decode().then(() => [i.naturalWidth, i.naturalHeight])")
     assert min(size) > 100, size
-    assert [m["type"] for m in bare.messages(tab.thread)][0] == "human"
+    assert bare.messages(tab.thread)[0]["content"] == PLOT
