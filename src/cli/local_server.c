@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -200,6 +201,11 @@ static int ended_fail(const struct local_server *s, struct error *reterr)
                      line, s->log);
 }
 
+static bool is_stopped(const struct local_server *s)
+{
+    return s->stop && __atomic_load_n(s->stop, __ATOMIC_ACQUIRE);
+}
+
 static int wait_for(struct http_client *client, struct local_server *s, struct error *reterr)
 {
     int64_t deadline = clock_deadline(START_MS);
@@ -207,7 +213,7 @@ static int wait_for(struct http_client *client, struct local_server *s, struct e
     while (!is_healthy(client, s->url)) {
         if (!local_server_is_alive(s))
             return ended_fail(s, reterr);
-        if (s->stop && __atomic_load_n(s->stop, __ATOMIC_ACQUIRE))
+        if (is_stopped(s))
             return error_set(reterr, ERR_CANCELLED, "the start was stopped");
         if (clock_ms() > deadline)
             return error_set(reterr, ERR_TIMEOUT, "the server does not answer (log: %s)", s->log);
@@ -216,25 +222,72 @@ static int wait_for(struct http_client *client, struct local_server *s, struct e
     return 0;
 }
 
+/* One start at a time: who comes second finds the server of the first. */
+static int start_lock(const struct settings *settings, const struct local_server *s,
+                      struct error *reterr)
+{
+    char path[PATH_LEN];
+    auto_fd int fd = -1;
+    int r = path_make_dirs(settings->state_dir, 0700, reterr);
+
+    if (r < 0 ||
+        (r = path_join(path, sizeof(path), settings->state_dir, "server.lock", reterr)) < 0)
+        return r;
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return error_sys(reterr, errno, "cannot open '%s'", path);
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return error_sys(reterr, errno, "cannot lock '%s'", path);
+        if (is_stopped(s))
+            return error_set(reterr, ERR_CANCELLED, "the start was stopped");
+        poll(NULL, 0, STEP_MS);
+    }
+    return TAKE_FD(fd);
+}
+
+/* 1: a server of ours answers; 0: nobody does. */
+static int server_find(struct http_client *client, const char *url, struct error *reterr)
+{
+    enum answer who = who_answers(client, url);
+
+    if (who == ANSWER_OTHER)
+        return error_set(reterr, ERR_EXISTS, "something else than sandbox-agent answers at %.200s",
+                         url);
+    return who == ANSWER_OURS;
+}
+
+static int server_bring(const struct settings *settings, struct http_client *client,
+                        struct local_server *s, struct error *reterr)
+{
+    char listen[300];
+    auto_fd int lock = -1;
+    int r = server_find(client, s->url, reterr);
+
+    if (r != 0)
+        return MIN(r, 0);
+    if ((r = listen_fill(s->url, listen, sizeof(listen), reterr)) < 0)
+        return r;
+    lock = start_lock(settings, s, reterr);
+    if (lock < 0)
+        return lock;
+    if ((r = server_find(client, s->url, reterr)) != 0)
+        return MIN(r, 0);
+    r = server_start(settings, s, listen, reterr);
+    return r < 0 ? r : wait_for(client, s, reterr);
+}
+
 int local_server_ensure(const struct settings *settings, struct local_server *ret,
                         struct error *reterr)
 {
     struct http_client *client = NULL;
-    enum answer who;
-    char listen[300];
     int r = url_fill(settings, ret->url, sizeof(ret->url), reterr);
 
     ret->log[0] = 0;
     ret->pid = 0;
     if (r < 0 || (r = client_open(settings, &client, reterr)) < 0)
         return r;
-    who = who_answers(client, ret->url);
-    if (who == ANSWER_OTHER)
-        r = error_set(reterr, ERR_EXISTS, "something else than sandbox-agent answers at %.200s",
-                      ret->url);
-    if (who == ANSWER_NONE && (r = listen_fill(ret->url, listen, sizeof(listen), reterr)) == 0 &&
-        (r = server_start(settings, ret, listen, reterr)) == 0)
-        r = wait_for(client, ret, reterr);
+    r = server_bring(settings, client, ret, reterr);
     http_client_free(client);
     if (r < 0)
         local_server_done(ret);

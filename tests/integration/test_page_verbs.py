@@ -107,6 +107,22 @@ def test_ui_uses_the_server_that_is_there(tmp_path, desktop):
         assert is_served(server.url)
 
 
+def test_two_that_start_at_once_have_one_server(tmp_path):
+    url = f"http://127.0.0.1:{free_port()}"
+    first, second = (Verb(tmp_path, "ui", "--no-open", API_BASE_URL=url) for _ in range(2))
+    for verb in (first, second):
+        verb.until("The page")
+    assert is_served(url)
+    owners = [verb for verb in (first, second) if verb.lines.get(timeout=WAIT) is not None]
+    assert len(owners) == 1
+    for verb in (first, second):
+        if verb is not owners[0]:
+            assert verb.process.wait(WAIT) == 0
+    with owners[0]:
+        assert is_served(url)
+    assert not is_served(url)
+
+
 @pytest.mark.parametrize("words, changes", [
     (["--no-open"], {}), ([], {"WAYLAND_DISPLAY": "", "DISPLAY": ""})])
 def test_ui_opens_nothing(tmp_path, desktop, words, changes):

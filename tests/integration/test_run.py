@@ -165,7 +165,6 @@ def test_a_bad_setting_stops_the_start_with_its_name(agent):
 def test_unknown_words_print_help(agent):
     for words, status in (
         (["frobnicate"], 2),
-        ([], 2),
         (["help"], 0),
         (["--help"], 0),
         (["-h"], 0),
