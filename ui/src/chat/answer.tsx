@@ -7,8 +7,8 @@ import { BranchSwitcher } from "@/chat/branch-switcher";
 import { messageParts, messageText } from "@/chat/content";
 import { CopyButton } from "@/chat/copy-button";
 import type { Step } from "@/chat/entries";
+import { MessageButton } from "@/chat/message-button";
 import { Reasoning } from "@/chat/reasoning";
-import { IconButton } from "@/components/button";
 import { sameItems } from "@/lib/equal";
 import { Markdown } from "@/markdown/markdown";
 import { ToolBlock } from "@/tools/tool-block";
@@ -70,8 +70,6 @@ export interface AnswerProps {
   waiting: boolean;
   /** It is the last entry of the conversation. */
   last: boolean;
-  /** Something runs, be it this or not. */
-  busy: boolean;
   repeatable: boolean;
   threadId: string | null;
   branch: string;
@@ -82,7 +80,7 @@ export interface AnswerProps {
 
 /** All that came of what a person said. */
 export const Answer = memo(function Answer(props: AnswerProps) {
-  const { steps, running, waiting, last, busy, repeatable, threadId, branch, options } = props;
+  const { steps, running, waiting, last, repeatable, threadId, branch, options } = props;
   const { t } = useTranslation();
   const first = steps[0]?.message;
   const text = () =>
@@ -107,22 +105,11 @@ export const Answer = memo(function Answer(props: AnswerProps) {
         <div className="-ml-2 flex min-h-8 items-center text-muted">
           <CopyButton text={text} />
           {repeatable && first && (
-            <IconButton
-              label={t("chat.regenerate")}
-              size="sm"
-              className="text-muted"
-              disabled={busy}
-              onClick={() => props.onRegenerate(first)}
-            >
+            <MessageButton label={t("chat.regenerate")} onClick={() => props.onRegenerate(first)}>
               <RefreshCw aria-hidden />
-            </IconButton>
+            </MessageButton>
           )}
-          <BranchSwitcher
-            branch={branch}
-            options={options}
-            disabled={busy}
-            onBranch={props.onBranch}
-          />
+          <BranchSwitcher branch={branch} options={options} onBranch={props.onBranch} />
         </div>
       )}
     </div>

@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: MIT
 import { ChevronLeft, ChevronRight } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import { IconButton } from "@/components/button";
+import { MessageButton } from "@/chat/message-button";
 
 export interface BranchSwitcherProps {
   branch: string;
   options: readonly string[];
-  disabled: boolean;
   onBranch: (branch: string) => void;
 }
 
 /** Goes between what was said, or answered, at one place of the conversation. */
-export function BranchSwitcher({ branch, options, disabled, onBranch }: BranchSwitcherProps) {
+export function BranchSwitcher({ branch, options, onBranch }: BranchSwitcherProps) {
   const { t } = useTranslation();
   const at = options.indexOf(branch);
   if (options.length < 2 || at < 0) return null;
   const step = (by: number) => {
     const to = options[at + by];
-    return { disabled: disabled || !to, onClick: () => to && onBranch(to) };
+    return { disabled: !to, onClick: () => to && onBranch(to) };
   };
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms
-    <div role="group" aria-label={t("chat.branch.label")} className="flex items-center">
-      <IconButton label={t("chat.branch.previous")} size="sm" {...step(-1)}>
+    <div
+      role="group"
+      aria-label={t("chat.branch.label")}
+      className="flex items-center group-data-running/talk:invisible"
+    >
+      <MessageButton label={t("chat.branch.previous")} {...step(-1)}>
         <ChevronLeft aria-hidden />
-      </IconButton>
+      </MessageButton>
       <span className="text-xs text-muted tabular-nums">
         {t("chat.branch.place", { at: at + 1, count: options.length })}
       </span>
-      <IconButton label={t("chat.branch.next")} size="sm" {...step(1)}>
+      <MessageButton label={t("chat.branch.next")} {...step(1)}>
         <ChevronRight aria-hidden />
-      </IconButton>
+      </MessageButton>
     </div>
   );
 }

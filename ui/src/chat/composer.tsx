@@ -11,9 +11,9 @@ import {
   useState,
 } from "react";
 import { useTranslation } from "react-i18next";
-import TextareaAutosize from "react-textarea-autosize";
 import { AttachmentChips } from "@/chat/attachments";
 import { withFiles } from "@/chat/content";
+import { GrowingField } from "@/chat/growing-field";
 import type { Uploads } from "@/chat/use-uploads";
 import { IconButton } from "@/components/button";
 import { cn } from "@/components/cn";
@@ -137,13 +137,12 @@ export function Composer(props: ComposerProps) {
       }}
     >
       <AttachmentChips items={items} onRemove={uploads.remove} onAgain={uploads.again} />
-      <TextareaAutosize
+      <GrowingField
         ref={field}
         id="composer"
         aria-label={t("chat.composer.field")}
         aria-describedby="composer-hint"
         placeholder={t(code ? "chat.composer.placeholderCode" : "chat.composer.placeholder")}
-        minRows={1}
         maxRows={12}
         value={text}
         onChange={(event) => setText(event.target.value)}

@@ -2,7 +2,7 @@
 import { Check, Copy } from "lucide-react";
 import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { IconButton } from "@/components/button";
+import { MessageButton } from "@/chat/message-button";
 import { toast } from "@/components/toast";
 
 const SHOWN_MS = 1_500;
@@ -22,13 +22,12 @@ export function CopyButton({ text }: { text: () => string }) {
       () => toast(t("chat.copyFailed"), "error"),
     );
   return (
-    <IconButton
+    <MessageButton
       label={t(copied ? "chat.copied" : "chat.copy")}
-      size="sm"
-      className="text-muted"
+      className="group-data-running/talk:visible"
       onClick={copy}
     >
       {copied ? <Check aria-hidden className="text-ok" /> : <Copy aria-hidden />}
-    </IconButton>
+    </MessageButton>
   );
 }

@@ -3,12 +3,13 @@ import type { HumanMessage as Human, Message } from "@langchain/langgraph-sdk";
 import { Pencil } from "lucide-react";
 import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import TextareaAutosize from "react-textarea-autosize";
 import { SentFiles } from "@/chat/attachments";
 import { BranchSwitcher } from "@/chat/branch-switcher";
 import { messageText, splitFiles, withFiles } from "@/chat/content";
 import { CopyButton } from "@/chat/copy-button";
-import { Button, IconButton } from "@/components/button";
+import { GrowingField } from "@/chat/growing-field";
+import { MessageButton } from "@/chat/message-button";
+import { Button } from "@/components/button";
 import { cn } from "@/components/cn";
 import { Markdown } from "@/markdown/markdown";
 
@@ -45,7 +46,7 @@ function Editor({ text, onSave, onCancel }: EditorProps) {
   };
   return (
     <div className="w-full rounded-2xl border border-accent bg-raised p-3 shadow-sm">
-      <TextareaAutosize
+      <GrowingField
         ref={field}
         aria-label={t("chat.edit.field")}
         maxRows={20}
@@ -71,7 +72,6 @@ export interface HumanMessageProps {
   message: Human;
   /** Whether it can be said anew from here. */
   editable: boolean;
-  busy: boolean;
   /** No model reads it: it is code. */
   code: boolean;
   branch: string;
@@ -82,7 +82,7 @@ export interface HumanMessageProps {
 
 /** What a person said. */
 export const HumanMessage = memo(function HumanMessage(props: HumanMessageProps) {
-  const { message, editable, busy, code, branch, options, onBranch, onEdit } = props;
+  const { message, editable, code, branch, options, onBranch, onEdit } = props;
   const { t } = useTranslation();
   const [editing, setEditing] = useState(false);
   const { text, files } = splitFiles(messageText(message));
@@ -116,7 +116,7 @@ export const HumanMessage = memo(function HumanMessage(props: HumanMessageProps)
           </div>
         )}
         <div className="flex items-center text-muted">
-          <BranchSwitcher branch={branch} options={options} disabled={busy} onBranch={onBranch} />
+          <BranchSwitcher branch={branch} options={options} onBranch={onBranch} />
           <div
             className={cn(
               "flex items-center opacity-0 transition-opacity group-focus-within:opacity-100",
@@ -125,15 +125,9 @@ export const HumanMessage = memo(function HumanMessage(props: HumanMessageProps)
           >
             <CopyButton text={() => text} />
             {editable && (
-              <IconButton
-                label={t("chat.edit.start")}
-                size="sm"
-                className="text-muted"
-                disabled={busy}
-                onClick={() => setEditing(true)}
-              >
+              <MessageButton label={t("chat.edit.start")} onClick={() => setEditing(true)}>
                 <Pencil aria-hidden />
-              </IconButton>
+              </MessageButton>
             )}
           </div>
         </div>

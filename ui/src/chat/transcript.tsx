@@ -55,7 +55,7 @@ export function Transcript(props: TranscriptProps) {
 
   const view = (entry: Entry, last: boolean) => {
     const { forkable, branch, options } = marksOfEntry(chat, entry);
-    const common = { branch, options, busy: running, onBranch };
+    const common = { branch, options, onBranch };
     if (entry.kind === "human")
       return (
         <HumanMessage
@@ -81,7 +81,8 @@ export function Transcript(props: TranscriptProps) {
   };
 
   return (
-    <>
+    // What can be done with a message is put away by CSS while something runs, not by drawing all anew.
+    <div data-running={running || undefined} className="group/talk flex flex-col gap-5">
       {start > 0 && <div key={start} ref={sentinel} aria-hidden className="h-px" />}
       {entries.slice(start).map((entry, i, shown) => {
         const last = i === shown.length - 1;
@@ -96,6 +97,6 @@ export function Transcript(props: TranscriptProps) {
           </article>
         );
       })}
-    </>
+    </div>
   );
 }
