@@ -2,7 +2,7 @@
 /** What a call has printed. Of many lines only those in sight are elements of the page. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown } from "lucide-react";
-import { memo, type RefObject, useLayoutEffect, useRef, useState } from "react";
+import { memo, useLayoutEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/button";
 import { cn, focusRing } from "@/components/cn";
@@ -39,13 +39,14 @@ function PlainLines({ buffer }: { buffer: LineBuffer }) {
 
 interface ManyLinesProps {
   buffer: LineBuffer;
-  scroller: RefObject<HTMLDivElement | null>;
+  /** The element itself, not a reference: that one is still empty when this is drawn first. */
+  scroller: HTMLDivElement | null;
 }
 
 function ManyLines({ buffer, scroller }: ManyLinesProps) {
   const virtual = useVirtualizer({
     count: buffer.lines.length,
-    getScrollElement: () => scroller.current,
+    getScrollElement: () => scroller,
     estimateSize: () => LINE_HEIGHT,
     overscan: 20,
   });
@@ -70,18 +71,17 @@ function ManyLines({ buffer, scroller }: ManyLinesProps) {
 }
 
 /** Keeps the end in sight until somebody scrolls away from it. */
-function useFollow(scroller: RefObject<HTMLDivElement | null>, follows: boolean, version: unknown) {
+function useFollow(box: HTMLDivElement | null, follows: boolean, version: unknown) {
   const [isAtEnd, setAtEnd] = useState(true);
   const toEnd = () => {
-    if (scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
+    if (box) box.scrollTop = box.scrollHeight;
   };
   const wants = follows && isAtEnd;
   // biome-ignore lint/correctness/useExhaustiveDependencies: each version may be longer.
   useLayoutEffect(() => {
     if (wants) toEnd();
-  }, [wants, version]);
+  }, [box, wants, version]);
   const onScroll = () => {
-    const box = scroller.current;
     if (box) setAtEnd(box.scrollHeight - box.scrollTop - box.clientHeight < LINE_HEIGHT);
   };
   return { isAtEnd, toEnd, onScroll };
@@ -105,7 +105,7 @@ export interface OutputProps {
 /** Printed lines, the newest in sight. */
 export function Output({ buffer, version, live = false, label }: OutputProps) {
   const { t } = useTranslation();
-  const scroller = useRef<HTMLDivElement>(null);
+  const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
   const { isAtEnd, toEnd, onScroll } = useFollow(scroller, live, version);
   const isLong = buffer.lines.length > PLAIN_MAX || buffer.dropped > 0;
   return (
@@ -123,7 +123,7 @@ export function Output({ buffer, version, live = false, label }: OutputProps) {
       )}
       <div className="relative">
         <div
-          ref={scroller}
+          ref={setScroller}
           role="log"
           aria-live="off"
           aria-label={label}
