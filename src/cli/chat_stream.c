@@ -373,6 +373,8 @@ void chat_stream_free(struct chat_stream *s)
     pthread_cond_destroy(&s->taken);
     pthread_mutex_destroy(&s->lock);
     free(s->thread_id);
+    if (s->body)
+        explicit_bzero(s->body, strlen(s->body)); /* there may be a key in it */
     free(s->body);
     free(s);
 }

@@ -191,11 +191,14 @@ static void last_recap(struct chat *c, yyjson_val *messages)
     }
     if (!human)
         return;
+    chat_gap(c);
     chat_say(c, STYLE_FAINT, "The conversation goes on (%zu messages); it was last:", max);
     chat_gap(c);
     human_recap(c, human);
-    if (ai)
-        ai_recap(c, ai);
+    if (!ai)
+        return;
+    chat_gap(c);
+    ai_recap(c, ai);
 }
 
 /* ---- what is still going on ---- */

@@ -259,7 +259,10 @@ int chat_server_ensure(struct chat *c, struct error *reterr)
     s.server.stop = NULL;
     c->server = s.server;
     c->is_lost = false;
-    return str_copy(c->api.base, sizeof(c->api.base), c->server.url);
+    /* The address of a server that is started again is the same, and a stream may be reading it. */
+    return str_eq(c->api.base, c->server.url)
+               ? 0
+               : str_copy(c->api.base, sizeof(c->api.base), c->server.url);
 }
 
 /* ---- life ---- */
