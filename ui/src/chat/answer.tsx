@@ -90,7 +90,7 @@ export const Answer = memo(function Answer(props: AnswerProps) {
       .join("\n\n");
   return (
     <div className="group flex min-w-0 flex-col gap-3">
-      <h3 className="sr-only">{t("chat.agent")}</h3>
+      <h2 className="sr-only">{t("chat.agent")}</h2>
       {steps.map(({ message, results }, i) => (
         <StepView
           key={message.id ?? i}

@@ -114,10 +114,10 @@ export function Approval({ requests, allowed, onDecide }: ApprovalProps) {
       aria-labelledby={title}
       className="flex flex-col gap-3 rounded-2xl border border-warn/60 bg-warn/8 p-4"
     >
-      <h3 id={title} className="flex items-center gap-2 font-semibold">
+      <h2 id={title} className="flex items-center gap-2 font-semibold">
         <ShieldQuestion aria-hidden className="size-5 text-warn" />
         {t("chat.approval.title", { count: requests.length })}
-      </h3>
+      </h2>
       {requests.map((request, i) => (
         <Request
           // biome-ignore lint/suspicious/noArrayIndexKey: the list of a question never changes

@@ -101,7 +101,7 @@ export const HumanMessage = memo(function HumanMessage(props: HumanMessageProps)
     );
   return (
     <div className="group flex flex-col items-end gap-2">
-      <h3 className="sr-only">{t("chat.you")}</h3>
+      <h2 className="sr-only">{t("chat.you")}</h2>
       <div className="flex w-full flex-col items-end gap-1 sm:flex-row-reverse sm:items-end">
         {text && (
           <div

@@ -28,10 +28,10 @@ export function InputPrompt({ prompt, password, onLine }: InputPromptProps) {
       onSubmit={onSubmit}
       className="flex flex-col gap-2 rounded-2xl border border-warn/60 bg-warn/8 p-4"
     >
-      <h3 className="flex items-center gap-2 font-semibold">
+      <h2 className="flex items-center gap-2 font-semibold">
         <TextCursorInput aria-hidden className="size-5 text-warn" />
         {t("chat.input.title")}
-      </h3>
+      </h2>
       <label htmlFor={id} className="font-mono text-sm break-words whitespace-pre-wrap">
         {prompt.trim() || t("chat.input.noPrompt")}
       </label>

@@ -25,7 +25,7 @@ export function RunError({ problem, onRetry, onSettings }: RunErrorProps) {
       <div className="flex gap-3">
         <CircleAlert aria-hidden className="mt-0.5 size-5 shrink-0 text-error" />
         <div className="min-w-0 flex-1">
-          <h3 className="font-semibold">{t(offline ? "chat.error.lost" : "chat.error.title")}</h3>
+          <h2 className="font-semibold">{t(offline ? "chat.error.lost" : "chat.error.title")}</h2>
           <p className="mt-1 max-h-60 overflow-y-auto text-sm break-words whitespace-pre-wrap">
             {kind && !offline && <span className="font-mono">{`${kind}: `}</span>}
             {offline ? t("chat.error.lostText") : text || t("chat.error.unknown")}
