@@ -184,12 +184,14 @@ static uint32_t modes_parse(yyjson_val *value)
 
 /* ---- the row ---- */
 
-/* Members of `from` over those of `to`. */
+/* Members of `from`, which may be NULL, over those of `to`. */
 static void object_merge(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_val *from)
 {
     size_t i, max;
     yyjson_val *key, *value;
 
+    if (!from)
+        return;
     yyjson_obj_foreach(from, i, max, key, value)
     {
         yyjson_mut_obj_remove_key(to, yyjson_get_str(key));

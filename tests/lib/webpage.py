@@ -10,9 +10,9 @@
         tab.close()                       # asserts that nothing went wrong unseen
 
 Nothing waits for a time: `expect` and `until` look again until what is awaited is there. A tab
-notes each request to a place that is not the server's, each violation of the page's policy, and each
-error that the page or the browser reports; `close` asserts that there were none but those that the
-test has announced by `allow`.
+notes each request to a place that is not the server's, each violation of the page's policy, and
+each error that the page or the browser reports; `close` asserts that there were none but those that
+the test has announced by `allow`.
 """
 
 import contextlib
@@ -71,7 +71,7 @@ def until(condition, what, timeout=TIMEOUT_MS / 1000):
 
 
 class Elsewhere:
-    """Another origin of this host, which notes what is asked of it: `requests` of (method, path)."""
+    """Another origin of this host; `requests` are the (method, path) that were asked of it."""
 
     def __init__(self, pages=None):
         """Serve the given pages, each a path and its HTML; all else is an empty success."""

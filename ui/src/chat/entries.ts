@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/** The conversation as it is laid out: what a person said, and all that came of it as one answer. */
+/**
+ * The conversation as it is laid out: what a person said, and all that came of it as one answer.
+ */
 import type { AIMessage, HumanMessage, Message, ToolMessage } from "@langchain/langgraph-sdk";
 import { sameItems } from "@/lib/equal";
 

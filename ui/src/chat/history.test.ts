@@ -34,8 +34,8 @@ function whole(state: ChatState): ChatState {
 }
 
 /**
- * Newest first, as the server sends them: 1-2-3-4, then 1-5-6-7 after "a" was said anew as "c", then
- * 6-8 when the answer to that was made again.
+ * Newest first, as the server sends them: 1-2-3-4, then 1-5-6-7 after "a" was said anew as "c",
+ * then 6-8 when the answer to that was made again.
  */
 const all = [
   light("8", "6", ["c", "e"]),

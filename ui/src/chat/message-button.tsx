@@ -3,8 +3,8 @@ import { IconButton, type IconButtonProps } from "@/components/button";
 import { cn } from "@/components/cn";
 
 /**
- * A button beside a message. There may be thousands of them, so the browser's own tooltip has to do;
- * they are put away while something runs.
+ * A button beside a message. There may be thousands of them, so the browser's own tooltip has to
+ * do; they are put away while something runs.
  */
 export function MessageButton({ label, className, ...props }: IconButtonProps) {
   return (

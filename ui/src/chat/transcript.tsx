@@ -81,7 +81,8 @@ export function Transcript(props: TranscriptProps) {
   };
 
   return (
-    // What can be done with a message is put away by CSS while something runs, not by drawing all anew.
+    // What can be done with a message is put away by CSS while something runs, not by drawing all
+    // anew.
     <div data-running={running || undefined} className="group/talk flex flex-col gap-5">
       {start > 0 && <div key={start} ref={sentinel} aria-hidden className="h-px" />}
       {entries.slice(start).map((entry, i, shown) => {

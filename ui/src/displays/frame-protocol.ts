@@ -57,8 +57,8 @@ export type HtmlKind = "piece" | "widget" | "page";
 const READ_MAX = 500_000;
 
 /**
- * What HTML is: a piece for a page, as a table is; a widget, which draws itself and believes to be on
- * paper; or a page of its own.
+ * What HTML is: a piece for a page, as a table is; a widget, which draws itself and believes to
+ * be on paper; or a page of its own.
  */
 export function htmlKind(html: string): HtmlKind {
   const start = html.slice(0, READ_MAX);
@@ -83,7 +83,9 @@ const paper: FrameColours = {
   accent: "#0f766e",
 };
 
-/** What is written before HTML: pieces look like the page, widgets like paper, pages as they are. */
+/**
+ * What is written before HTML: pieces look like the page, widgets like paper, pages as they are.
+ */
 export function htmlHead(html: string, colours: FrameColours): string {
   const kind = htmlKind(html);
   if (kind === "page") return /<!doctype/i.test(html.slice(0, 1000)) ? "" : "<!doctype html>";

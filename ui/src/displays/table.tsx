@@ -39,7 +39,7 @@ export function DataTable({ columns, rows }: TableData) {
               <tr key={line} className="even:bg-panel">
                 {row.slice(0, COLUMNS_MAX).map((text, at) => (
                   <td
-                    // biome-ignore lint/suspicious/noArrayIndexKey: cells are known by their column.
+                    // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its column.
                     key={at}
                     className={`max-w-96 px-3 py-1 align-top break-words ${isNumber(text) ? "text-right" : ""}`}
                   >

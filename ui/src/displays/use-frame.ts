@@ -11,7 +11,9 @@ import { safeHref } from "@/markdown/links";
 
 export interface Frame {
   ref: RefObject<HTMLIFrameElement | null>;
-  /** How often the frame has said that it is there; a frame that was loaded anew has forgotten all. */
+  /**
+   * How often the frame has said that it is there; a frame that was loaded anew has forgotten all.
+   */
   ready: number;
   /** The height it asks for; not bounded. */
   height: number | null;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/** The last lines of what a call prints. Memory is bounded: the oldest lines go, and are counted. */
+/**
+ * The last lines of what a call prints. Memory is bounded: the oldest lines go, and are counted.
+ */
 import { coloursAfter, ESC, keepColours } from "@/tools/ansi";
 
 export type Stream = "stdout" | "stderr";

@@ -127,7 +127,7 @@ export function Output({ buffer, version, live = false, label }: OutputProps) {
           role="log"
           aria-live="off"
           aria-label={label}
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys.
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: keys have to scroll it.
           tabIndex={0}
           onScroll={onScroll}
           className={cn(

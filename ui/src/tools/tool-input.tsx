@@ -20,7 +20,10 @@ export interface ToolInputProps {
   onChange?: (args: Record<string, unknown> | null) => void;
 }
 
-/** A session is named elsewhere; what is left beside the code is worth a look only if there is some. */
+/**
+ * A session is named elsewhere; what is left beside the code is worth a look only if there is
+ * some.
+ */
 function Shown({ name, args }: ToolInputProps) {
   const { t } = useTranslation();
   const runtime = useRuntime(args.session_id);
