@@ -6,9 +6,9 @@ import pytest
 import webpage
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """The browser."""
+    """The browser: of one module, since the loop that drives it would be in the way of others."""
     with webpage.chromium() as browser:
         yield browser
 
