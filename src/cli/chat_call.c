@@ -453,5 +453,6 @@ void chat_call_result(struct chat *c, yyjson_val *message)
     chat_view_settle(c);
     call->result = yyjson_val_write(message, 0, &call->result_len);
     results_show(c);
+    c->view.has_results = !c->is_answer_only;
     spinner_start(c->spinner, c->view.calls ? "running" : "thinking");
 }

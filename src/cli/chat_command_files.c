@@ -120,18 +120,16 @@ static int form_fill(const char *path, const char *boundary, struct buf *ret, st
     return 0;
 }
 
-/* What the next message says about it. */
+/* What the next message says about it: a line of the note that docs/api.md describes. */
 static void attach(struct chat *c, yyjson_val *file)
 {
-    const char *name = json_get_str(file, "name", ""), *path = json_get_str(file, "path", "");
+    auto_free char *line = yyjson_val_write(file, 0, NULL);
     char size[32];
 
     chat_size_format(yyjson_get_uint(yyjson_obj_get(file, "size")), size, sizeof(size));
-    if (c->attached.len == 0)
-        (void)!buf_append_str(&c->attached,
-                              "\n\nUploaded files (import_files takes these paths):\n");
-    (void)!buf_printf(&c->attached, "- %.300s (%s): %.600s\n", name, size, path);
-    chat_say(c, STYLE_OK, "uploaded %s (%s)", name, size);
+    if (line)
+        (void)!buf_printf(&c->attached, "%s\n", line);
+    chat_say(c, STYLE_OK, "uploaded %s (%s)", json_get_str(file, "name", ""), size);
 }
 
 static int upload_one(struct chat *c, const char *word, struct error *reterr)

@@ -42,8 +42,10 @@ static int input_write(struct chat *c, yyjson_mut_doc *doc, const char *text, st
     if (r < 0)
         return r;
     buf_init(&whole, 2 * LINE_MAX_BYTES);
-    if (chat_memory_see(&c->memory, id) < 0 || buf_append_str(&whole, text) < 0 ||
-        buf_append(&whole, buf_str(&c->attached), c->attached.len) < 0)
+    if (chat_memory_see(&c->memory, id) < 0 || buf_append_str(&whole, text) < 0)
+        return error_no_memory(reterr);
+    if (c->attached.len > 0 &&
+        buf_printf(&whole, "\n\n<attached-files>\n%s</attached-files>", buf_str(&c->attached)) < 0)
         return error_no_memory(reterr);
     buf_clear(&c->attached);
     yyjson_mut_obj_add_str(doc, message, "role", "user");

@@ -38,7 +38,7 @@ void chat_view_begin(struct chat *c)
     yyjson_doc_free(c->view.waiting);
     c->view.waiting = NULL;
     c->view.outcome[0] = 0;
-    c->view.has_failed = false;
+    c->view.has_failed = c->view.has_results = false;
     c->view.streaming[0] = 0;
     c->view.part = CHAT_PART_NONE;
 }
@@ -145,9 +145,19 @@ static void rest_show(struct chat *c, yyjson_val *content)
         text_show(c, text.data + c->view.text_len, text.len - c->view.text_len);
 }
 
+/* Without a model the answer is what the panels say already. */
+static bool is_told(const struct chat *c, const char *provider)
+{
+    return c->view.has_results && str_eq(provider, "direct");
+}
+
 static void ai_show(struct chat *c, yyjson_val *message, const char *id)
 {
-    if (str_eq(id, c->view.streaming))
+    yyjson_val *metadata = yyjson_obj_get(message, "response_metadata");
+
+    if (is_told(c, json_get_str(metadata, "model_provider", "")))
+        ;
+    else if (str_eq(id, c->view.streaming))
         rest_show(c, yyjson_obj_get(message, "content"));
     else
         content_show(c, yyjson_obj_get(message, "content"));
@@ -225,7 +235,8 @@ static void on_messages(struct chat *c, yyjson_val *data)
         chat_view_message(c, m);
         return;
     }
-    if (chat_memory_has(&c->memory, id))
+    if (chat_memory_has(&c->memory, id) ||
+        is_told(c, json_get_str(yyjson_arr_get(data, 1), "ls_provider", "")))
         return;
     if (!str_eq(id, c->view.streaming)) {
         part_begin(c, CHAT_PART_NONE);

@@ -43,6 +43,7 @@ struct chat_view {
     struct buf thought; /* an unfinished line of thinking */
 
     yyjson_doc *waiting; /* an array of interrupts; NULL */
+    bool has_results;    /* of calls, shown since the run began */
     char outcome[32];    /* of the run's `end`: "success", "error", "interrupted"; "" */
     bool has_failed;     /* an error was told */
 };

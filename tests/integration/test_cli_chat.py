@@ -441,7 +441,9 @@ def test_files_go_there_and_back(chat, tmp_path, model):
     assert "uploaded my data.csv (8 bytes)" in chat.text and "missing.txt" in chat.text
     chat.say("say: thanks")
     asked = model.requests[-1].last_user_text
-    path = re.search(r"^- my data\.csv \(8 bytes\): (/\S.*)$", asked, re.MULTILINE).group(1)
+    file = json.loads(asked.splitlines()[-2])
+    path = file["path"]
+    assert (file["name"], file["size"]) == ("my data.csv", 8)
     chat.say("language: python\nrun: 1")
     chat.say("call: import_files " + json.dumps(
         {"session_id": "$SESSION", "files": [{"source": path, "destination": "in.csv"}]}))
@@ -463,9 +465,12 @@ def test_a_message_tells_of_uploads_once(chat, model, tmp_path):
     (tmp_path / "x").write_text("1")
     chat.say("/upload x")
     chat.say("say: one")
-    assert "Uploaded files" in model.requests[-1].last_user_text
+    text, note = model.requests[-1].last_user_text.split("\n\n")
+    assert text == "say: one" and note.startswith("<attached-files>\n{") and note.endswith(
+        "}\n</attached-files>")
+    assert json.loads(note.splitlines()[1])["name"] == "x"
     chat.say("say: two")
-    assert "Uploaded files" not in model.requests[-1].last_user_text
+    assert "attached-files" not in model.requests[-1].last_user_text
 
 
 def test_displays_are_saved_and_named(chat):

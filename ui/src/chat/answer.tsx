@@ -20,18 +20,20 @@ function AnswerText({ text, active }: { text: string; active: boolean }) {
 
 interface StepViewProps {
   message: Step["message"];
+  /** Its words repeat what tool blocks show: nobody has to read them twice. */
+  told: boolean;
   results: readonly (ToolMessage | undefined)[];
   /** More of it may come. */
   running: boolean;
-  /** It is the last one of the conversation. */
-  last: boolean;
+  /** Its last tool block begins open. */
+  open: boolean;
   threadId: string | null;
 }
 
 /** One message of the model: thoughts, words, and calls of tools. */
 const StepView = memo(
-  function StepView({ message, results, running, last, threadId }: StepViewProps) {
-    const parts = messageParts(message);
+  function StepView({ message, told, results, running, open, threadId }: StepViewProps) {
+    const parts = told ? [] : messageParts(message);
     const calls = message.tool_calls ?? [];
     return (
       <>
@@ -48,7 +50,7 @@ const StepView = memo(
             result={results[i]}
             running={running}
             threadId={threadId}
-            autoOpen={last && i === calls.length - 1}
+            autoOpen={open && i === calls.length - 1}
           />
         ))}
       </>
@@ -56,11 +58,20 @@ const StepView = memo(
   },
   (a, b) =>
     a.message === b.message &&
+    a.told === b.told &&
     a.running === b.running &&
-    a.last === b.last &&
+    a.open === b.open &&
     a.threadId === b.threadId &&
     sameItems(a.results, b.results),
 );
+
+/** Whether a step only repeats in words what the tool blocks before it show, as direct mode does. */
+function isTold(steps: readonly Step[], i: number): boolean {
+  const before = steps[i - 1];
+  if (!before || steps[i]?.message.tool_calls?.length) return false;
+  const metadata = before.message.response_metadata as { model_provider?: string } | undefined;
+  return metadata?.model_provider === "direct" && before.results.some(Boolean);
+}
 
 export interface AnswerProps {
   steps: readonly Step[];
@@ -95,9 +106,10 @@ export const Answer = memo(function Answer(props: AnswerProps) {
         <StepView
           key={message.id ?? i}
           message={message}
+          told={isTold(steps, i)}
           results={results}
           running={running && i === steps.length - 1}
-          last={last && i === steps.length - 1}
+          open={isTold(steps, i + 1) || (last && i === steps.length - 1)}
           threadId={threadId}
         />
       ))}
