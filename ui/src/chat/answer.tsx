@@ -25,14 +25,14 @@ interface StepViewProps {
   results: readonly (ToolMessage | undefined)[];
   /** More of it may come. */
   running: boolean;
-  /** Its last tool block begins open. */
-  open: boolean;
+  /** It is the last one of the conversation. */
+  last: boolean;
   threadId: string | null;
 }
 
 /** One message of the model: thoughts, words, and calls of tools. */
 const StepView = memo(
-  function StepView({ message, told, results, running, open, threadId }: StepViewProps) {
+  function StepView({ message, told, results, running, last, threadId }: StepViewProps) {
     const parts = told ? [] : messageParts(message);
     const calls = message.tool_calls ?? [];
     return (
@@ -50,7 +50,8 @@ const StepView = memo(
             result={results[i]}
             running={running}
             threadId={threadId}
-            autoOpen={open && i === calls.length - 1}
+            autoOpen={last && i === calls.length - 1}
+            shown={isDirect(message) && call.name.startsWith("execute_")}
           />
         ))}
       </>
@@ -60,17 +61,22 @@ const StepView = memo(
     a.message === b.message &&
     a.told === b.told &&
     a.running === b.running &&
-    a.open === b.open &&
+    a.last === b.last &&
     a.threadId === b.threadId &&
     sameItems(a.results, b.results),
 );
 
-/** Whether a step only repeats in words what the tool blocks before it show, as direct mode does. */
+/** Whether no model has said it: direct mode adds no words of its own to what blocks show. */
+function isDirect(message: Step["message"]): boolean {
+  const metadata = message.response_metadata as { model_provider?: string } | undefined;
+  return metadata?.model_provider === "direct";
+}
+
+/** Whether a step only repeats in words what the tool blocks before it show. */
 function isTold(steps: readonly Step[], i: number): boolean {
   const before = steps[i - 1];
   if (!before || steps[i]?.message.tool_calls?.length) return false;
-  const metadata = before.message.response_metadata as { model_provider?: string } | undefined;
-  return metadata?.model_provider === "direct" && before.results.some(Boolean);
+  return isDirect(before.message) && before.results.some(Boolean);
 }
 
 export interface AnswerProps {
@@ -109,7 +115,7 @@ export const Answer = memo(function Answer(props: AnswerProps) {
           told={isTold(steps, i)}
           results={results}
           running={running && i === steps.length - 1}
-          open={isTold(steps, i + 1) || (last && i === steps.length - 1)}
+          last={last && i === steps.length - 1}
           threadId={threadId}
         />
       ))}

@@ -43,6 +43,8 @@ export interface ToolBlockProps {
   threadId: string | null;
   /** Open it while it runs: the last one of a conversation. */
   autoOpen?: boolean;
+  /** Open it from the start: no words after it say what came of it. */
+  shown?: boolean;
 }
 
 /** The displays of a call. Those that came live stay, so that nothing is loaded again. */
@@ -106,24 +108,25 @@ function Head(props: HeadProps) {
   );
 }
 
-/** Whether it is open: as a person wants it, else while it runs as the last one. */
-function useOpen(autoOpen: boolean, isRunning: boolean) {
+/** Whether it is open: as a person wants it, else always or while it runs as the last one. */
+function useOpen(autoOpen: boolean, isRunning: boolean, shown: boolean) {
   const [wanted, setWanted] = useState<boolean>();
   const [hasRun, setHasRun] = useState(isRunning);
   useEffect(() => {
     if (isRunning) setHasRun(true);
   }, [isRunning]);
-  const isOpen = wanted ?? (autoOpen && (isRunning || hasRun));
+  const isOpen = wanted ?? (shown || (autoOpen && (isRunning || hasRun)));
   return { isOpen, isClosed: wanted === false, toggle: () => setWanted(!isOpen) };
 }
 
 /** A call of a tool and what became of it. */
-export function ToolBlock({ call, result, running, threadId, autoOpen = false }: ToolBlockProps) {
+export function ToolBlock(props: ToolBlockProps) {
+  const { call, result, running, threadId, autoOpen = false, shown = false } = props;
   const id = useId();
   const payload = useMemo(() => (result ? parsePayload(result) : null), [result]);
   const status = statusOf(result, payload, running);
   const live = useLive(call.id);
-  const { isOpen, isClosed, toggle } = useOpen(autoOpen, status === "running");
+  const { isOpen, isClosed, toggle } = useOpen(autoOpen, status === "running", shown);
   const known = useRuntime(call.args.session_id);
   const asked = call.name === "create_session" ? call.args.language : undefined;
   const runtime = payload?.runtime ?? known ?? (typeof asked === "string" ? asked : undefined);
