@@ -181,23 +181,26 @@ static int step_session(struct child *c)
 /* Descriptors go up first: a source may have the number that another one is to take. */
 static int step_descriptors(struct child *c)
 {
-    int high[PROCESS_FDS], count = c->spec->fds[PROCESS_FDS - 1] >= 0 ? PROCESS_FDS : 3;
+    int high[PROCESS_FDS], count = c->spec->fds[PROCESS_FDS - 1] >= 0 ? PROCESS_FDS : 3, status;
 
     for (int i = 0; i < count; i++) {
         high[i] = fcntl(c->spec->fds[i], F_DUPFD_CLOEXEC, FD_HIGH);
         if (high[i] < 0)
             return -1;
     }
-    c->status = fcntl(c->status, F_DUPFD_CLOEXEC, FD_HIGH);
-    if (c->status < 0)
+    /* What has failed is told by the old one. */
+    status = fcntl(c->status, F_DUPFD_CLOEXEC, FD_HIGH);
+    if (status < 0)
         return -1;
+    c->status = status;
     for (int i = 0; i < count; i++) {
         if (dup2(high[i], i) < 0)
             return -1;
     }
-    c->status = dup3(c->status, count, O_CLOEXEC);
-    if (c->status < 0)
+    status = dup3(c->status, count, O_CLOEXEC);
+    if (status < 0)
         return -1;
+    c->status = status;
     return close_range((unsigned)count + 1, ~0u, 0);
 }
 

@@ -336,7 +336,9 @@ def test_descriptors_run_out(start):
     init.connect().close()
     resource.prlimit(init.pid, resource.RLIMIT_NOFILE, (40, 40))
     with init.connect() as client:
-        runs = [client.spawn(["sleep", "1"], stdin=True) for _ in range(20)]
+        runs = [client.spawn(["cat"], stdin=True) for _ in range(20)]
+        for run in runs:  # all are there, or were refused, when the first one may end
+            run.input(b"")
         ends = [run.wait().end for run in runs]
         failed = [end for end in ends if end["status"] == "error"]
         assert failed and all(end.get("errno") == "24" for end in failed), failed
