@@ -121,7 +121,7 @@ class ApiServer:
         self.state_dir, self.words, self.key = Path(state_dir), words, key
         self.environment = environment(state_dir, model, provider, **settings)
         self.url, self.log = None, ""
-        self._start()
+        self.start()
 
     def __enter__(self):
         return self
@@ -134,7 +134,8 @@ class ApiServer:
 
     # ---- the process
 
-    def _start(self):
+    def start(self):
+        """Start it, also again after kill()."""
         self.url, self._listening = None, threading.Event()
         self.process = subprocess.Popen(
             [mcpstdio.AGENT, "api", "--listen", "127.0.0.1:0", *self.words],
@@ -184,7 +185,7 @@ class ApiServer:
         else:
             assert self.stop(how) == 0, self.log[-3000:]
         self.environment |= {name: str(value) for name, value in settings.items()}
-        self._start()
+        self.start()
 
     def close(self):
         """Stop it, and assert that it ended well and left no sandbox."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A browser for all tests of the page, servers, and tabs that are checked when a test ends."""
 
+import contextlib
+
 import apiserver
 import pytest
 import webpage
@@ -14,8 +16,20 @@ def chromium():
 
 
 @pytest.fixture
-def tab_of(chromium, request):
-    """Makes tabs of a server: tab_of(server, **options of the context)."""
+def server_of(tmp_path_factory):
+    """Makes servers that last for a test: server_of(model, *options, **settings)."""
+    with contextlib.ExitStack() as stack:
+
+        def make(*words, **settings):
+            directory = tmp_path_factory.mktemp("server")
+            return stack.enter_context(apiserver.ApiServer(directory, *words, **settings))
+
+        yield make
+
+
+@pytest.fixture
+def tab_of(chromium, request, server_of):
+    """Makes tabs of a server, which they end before: tab_of(server, **options of the context)."""
     made = []
 
     def make(server, **options):

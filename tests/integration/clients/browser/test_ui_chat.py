@@ -347,15 +347,8 @@ def test_two_tabs_on_one_conversation(api, tab, tab_of):
     assert_same(api, other)
 
 
-@pytest.fixture
-def mortal(tmp_path, model):
-    """A server on a port that it has again after a restart."""
-    with apiserver.ApiServer(tmp_path, model, "--listen",
-                             f"127.0.0.1:{foreign.free_port()}") as server:
-        yield server
-
-
-def test_a_dead_server_is_told_and_found_again(mortal, model, tab_of):
+def test_a_dead_server_is_told_and_found_again(server_of, model, tab_of):
+    mortal = server_of(model, "--listen", f"127.0.0.1:{foreign.free_port()}")
     tab = tab_of(mortal).open()
     tab.allow("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET",
               "ERR_EMPTY_RESPONSE", "ConnectionError: Unable to connect")
@@ -367,7 +360,7 @@ def test_a_dead_server_is_told_and_found_again(mortal, model, tab_of):
     banner = tab.page.get_by_text("The server does not answer. It is tried again by itself.")
     expect(banner).to_be_visible()
     model.release("death")
-    mortal._start()
+    mortal.start()
     expect(banner).to_have_count(0)
     expect(tab.answered(2)).to_contain_text("Held and released.")
     assert_same(mortal, tab)
@@ -379,40 +372,40 @@ def test_a_dead_server_is_told_and_found_again(mortal, model, tab_of):
 # ---- keys
 
 
-def test_a_key_is_asked_for_and_kept_for_the_tab_only(tmp_path, model, tab_of):
+def test_a_key_is_asked_for_and_kept_for_the_tab_only(server_of, model, tab_of):
     key = "sesame-0123456789"
-    with apiserver.ApiServer(tmp_path, model, key=key, API_KEY=key) as server:
-        tab = tab_of(server)
-        tab.allow("status of 401")
-        tab.page.goto(server.url)
-        dialog = tab.page.get_by_role("dialog", name="This server asks for a key")
-        field = dialog.get_by_label("Key", exact=True)
-        field.fill("a wrong one")
-        dialog.get_by_role("button", name="Use this key").click()
-        expect(dialog).to_contain_text("The server does not accept this key.")
-        field.fill(key)
-        field.press("Enter")
-        expect(dialog).to_have_count(0)
-        tab.say("say: let in")
-        tab.answered(1)
-        tab.page.reload()
-        tab.answered(1)
-        expect(dialog).to_have_count(0)
-        assert_same(server, tab)
-        assert not [r.url for r in tab.requests if key in r.url]
-        kept = tab.page.evaluate("() => JSON.stringify([{...localStorage}, document.cookie])")
-        assert key not in kept and key not in tab.page.url
-        assert key in tab.page.evaluate("() => JSON.stringify({...sessionStorage})")
-        other = tab_of(server, context=tab.context)
-        other.allow("status of 401")
-        other.page.goto(server.url)
-        expect(other.page.get_by_role("dialog", name="This server asks for a key")).to_be_visible()
-        assert key not in server.log
+    server = server_of(model, key=key, API_KEY=key)
+    tab = tab_of(server)
+    tab.allow("status of 401")
+    tab.page.goto(server.url)
+    dialog = tab.page.get_by_role("dialog", name="This server asks for a key")
+    field = dialog.get_by_label("Key", exact=True)
+    field.fill("a wrong one")
+    dialog.get_by_role("button", name="Use this key").click()
+    expect(dialog).to_contain_text("The server does not accept this key.")
+    field.fill(key)
+    field.press("Enter")
+    expect(dialog).to_have_count(0)
+    tab.say("say: let in")
+    tab.answered(1)
+    tab.page.reload()
+    tab.answered(1)
+    expect(dialog).to_have_count(0)
+    assert_same(server, tab)
+    assert not [r.url for r in tab.requests if key in r.url]
+    kept = tab.page.evaluate("() => JSON.stringify([{...localStorage}, document.cookie])")
+    assert key not in kept and key not in tab.page.url
+    assert key in tab.page.evaluate("() => JSON.stringify({...sessionStorage})")
+    other = tab_of(server, context=tab.context)
+    other.allow("status of 401")
+    other.page.goto(server.url)
+    expect(other.page.get_by_role("dialog", name="This server asks for a key")).to_be_visible()
+    assert key not in server.log
 
 
-def test_settings_are_kept_and_no_key_comes_back(tmp_path, tab_of):
-    with (fakemodel.FakeModel(key="secret-of-the-model") as model,
-          apiserver.ApiServer(tmp_path, PRIVATE_MODEL_HOSTS="127.0.0.1") as server):
+def test_settings_are_kept_and_no_key_comes_back(server_of, tab_of):
+    server = server_of(PRIVATE_MODEL_HOSTS="127.0.0.1")
+    with fakemodel.FakeModel(key="secret-of-the-model") as model:
         tab = tab_of(server).open()
         tab.button("Connect a model").click()
         dialog = tab.page.get_by_role("dialog", name="Settings")

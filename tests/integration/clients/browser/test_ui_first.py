@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The first visit: no model, direct mode by one click, code, and its plot."""
 
-import apiserver
-import pytest
 from webpage import expect
 
 PLOT = """\
@@ -13,14 +11,8 @@ plt.show()
 """
 
 
-@pytest.fixture
-def bare(tmp_path):
-    """A server that nobody has told about a model."""
-    with apiserver.ApiServer(tmp_path) as server:
-        yield server
-
-
-def test_first_visit_to_a_plot(bare, tab_of):
+def test_first_visit_to_a_plot(server_of, tab_of):
+    bare = server_of()  # nobody has told it about a model
     tab = tab_of(bare).open()
     expect(tab.page.get_by_role("heading", name="No model is connected yet")).to_be_visible()
     tab.button("Use direct mode").click()
