@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-enum { ARGS_MAX = 8 << 20, EDIT_MAX = 4 << 20 };
+enum { EDIT_MAX = 4 << 20 };
 
 /* ---- a line that a cell reads ---- */
 
@@ -68,20 +68,8 @@ static const char *code_member(yyjson_val *args)
     return NULL;
 }
 
-static void visible_code(struct panel *panel, enum highlight_language language, const char *text,
-                         size_t len)
-{
-    auto_buf struct buf shown;
-
-    buf_init(&shown, 8 * ARGS_MAX);
-    if (clean_text(text, len, CLEAN_VISIBLE, &shown) == 0)
-        panel_code(panel, language, buf_str(&shown), shown.len);
-    else
-        panel_note(panel, STYLE_ERROR, "this cannot be shown whole; say no");
-}
-
-/* The arguments beside the code; without code all of them. */
-static void rest_show(struct panel *panel, yyjson_val *args, const char *code)
+/* The arguments beside the code; without code all of them. False: not even written. */
+static bool rest_show(struct panel *panel, yyjson_val *args, const char *code)
 {
     auto_json_mut yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *rest = yyjson_val_mut_copy(doc, args);
@@ -96,28 +84,33 @@ static void rest_show(struct panel *panel, yyjson_val *args, const char *code)
         json = yyjson_mut_val_write(rest, YYJSON_WRITE_PRETTY_TWO_SPACES, &len);
     }
     if (json && (!code || yyjson_mut_obj_size(rest) > 0))
-        visible_code(panel, HIGHLIGHT_JSON, json, len);
+        panel_code(panel, HIGHLIGHT_JSON, json, len);
+    return json != NULL;
 }
 
-static void args_show(struct chat *c, const char *name, yyjson_val *args)
+/* Whether a person has seen all of it. */
+static bool args_show(struct chat *c, const char *name, yyjson_val *args)
 {
     const char *member = code_member(args), *language = "bash";
     struct panel *panel = NULL;
     char title[160];
+    bool whole;
 
     chat_gap(c);
     snprintf(title, sizeof(title), "%.80s: run exactly this?", name);
     if (panel_open(c->panels, title, 0, &panel, NULL) < 0)
-        return;
+        return false;
     if (member && str_eq(member, "code"))
         language = chat_memory_runtime(&c->memory, json_get_str(args, "session_id", ""));
     if (member)
-        visible_code(panel, highlight_find(language, strlen(language)),
-                     json_get_str(args, member, ""), yyjson_get_len(yyjson_obj_get(args, member)));
+        panel_code(panel, highlight_find(language, strlen(language)),
+                   json_get_str(args, member, ""), yyjson_get_len(yyjson_obj_get(args, member)));
     if (member)
         panel_rule(panel, "with");
-    rest_show(panel, args, member);
-    panel_close(panel, PANEL_WARNING, "y yes · n no · n REASON · e edit");
+    whole = rest_show(panel, args, member) && panel_is_whole(panel);
+    panel_close(panel, PANEL_WARNING,
+                whole ? "y yes · n no · n REASON · e edit" : "not all of it: n no · n REASON");
+    return whole;
 }
 
 /* ---- approval: editing ---- */
@@ -247,17 +240,31 @@ static int decision_make(struct chat *c, const char *answer, yyjson_val *request
     return 1;
 }
 
-/* One call; asked again until the answer is one. */
+/* The answer to what could not be shown whole: anything but a no is asked again. */
+static int refusal_make(const char *answer, yyjson_val *request, yyjson_mut_doc *doc,
+                        yyjson_mut_val **ret, struct error *reterr)
+{
+    if (answer[0] != 'n')
+        return error_set(reterr, ERR_INVALID,
+                         "this cannot be shown whole, so it cannot be approved: n, n REASON");
+    return decision_make(NULL, answer, request, doc, ret, reterr);
+}
+
+/*
+ * One call; asked again until the answer is one. Keys that were pressed before it was shown are no
+ * answer to it.
+ */
 static int request_ask(struct chat *c, yyjson_val *request, yyjson_mut_doc *doc,
                        yyjson_mut_val **ret, struct error *reterr)
 {
     const char *name = json_get_str(request, "name", "tool");
     yyjson_val *args = yyjson_obj_get(request, "args");
     struct chat_call *call = chat_call_match(c, name, args);
+    bool whole = args_show(c, name, args);
     yyjson_mut_val *changed;
     int r;
 
-    args_show(c, name, args);
+    line_drop(c->line);
     if (call)
         call->is_shown = true;
     for (;;) {
@@ -267,7 +274,8 @@ static int request_ask(struct chat *c, yyjson_val *request, yyjson_mut_doc *doc,
         buf_init(&answer, LINE_MAX_BYTES);
         if ((r = chat_ask_line(c, "approve? ", false, &answer, reterr)) <= 0)
             return r;
-        r = decision_make(c, buf_str(&answer), request, doc, ret, &error);
+        r = whole ? decision_make(c, buf_str(&answer), request, doc, ret, &error)
+                  : refusal_make(buf_str(&answer), request, doc, ret, &error);
         changed = r > 0 ? yyjson_mut_obj_get(*ret, "edited_action") : NULL;
         if (call && changed)
             chat_call_change(call, yyjson_mut_obj_get(changed, "args"));

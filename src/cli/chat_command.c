@@ -153,7 +153,7 @@ bool chat_command_run(struct chat *c, const char *line)
     }
     if (chat_words_split(line, &words, &error) < 0) {
         chat_complain(c, "%s", error.text);
-        return true;
+        return !str_starts(line, "/model"); /* it may have a key in it */
     }
     m = command_find(words.words[0]);
     if (m)

@@ -18,9 +18,8 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
-#include <termios.h>
 
-enum { SAY_MAX = 1 << 20, SECRET_MAX = 4096, STATUS_SIGNAL = 128 };
+enum { SAY_MAX = 1 << 20, STATUS_SIGNAL = 128 };
 
 static const struct option_entry options[] = {
     {"message", 'c', "TEXT", "ask this, print the answer and end; - reads it from the input"},
@@ -122,51 +121,6 @@ int chat_signal_take(struct chat *c)
 
 /* ---- answers ---- */
 
-/* Until the end of the line, with nothing of it on the screen. */
-static int secret_loop(struct chat *c, struct buf *ret)
-{
-    struct pollfd fds[] = {{.fd = term_in(c->term), .events = POLLIN},
-                           {.fd = c->signal_fd, .events = POLLIN}};
-    char ch;
-
-    for (;;) {
-        if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
-            return 0;
-        if (fds[1].revents && chat_signal_take(c) != 0)
-            return 0;
-        if (!fds[0].revents)
-            continue;
-        if (read(term_in(c->term), &ch, 1) != 1)
-            return 0;
-        if (ch == '\n')
-            return 1;
-        if (ret->len >= SECRET_MAX || buf_append_byte(ret, (unsigned char)ch) < 0)
-            return 0;
-    }
-}
-
-static int secret_read(struct chat *c, const char *prompt, struct buf *ret, struct error *reterr)
-{
-    struct termios before, hidden;
-    auto_buf struct buf shown;
-    int r;
-
-    buf_init(&shown, SAY_MAX);
-    if (tcgetattr(term_in(c->term), &before) < 0)
-        return error_sys(reterr, errno, "cannot hide what is typed");
-    hidden = before;
-    hidden.c_lflag &= ~(tcflag_t)ECHO;
-    hidden.c_lflag |= ICANON | ISIG;
-    if (tcsetattr(term_in(c->term), TCSANOW, &hidden) < 0)
-        return error_sys(reterr, errno, "cannot hide what is typed");
-    if (style_text(&shown, STYLE_USER, term_color(c->term), prompt, strlen(prompt)) == 0)
-        term_raw(c->term, buf_str(&shown), shown.len);
-    r = secret_loop(c, ret);
-    tcsetattr(term_in(c->term), TCSANOW, &before);
-    term_raw(c->term, "\n", 1);
-    return r;
-}
-
 /* Where the line editor shows no prompt, though there is a person. */
 static void prompt_plain(struct chat *c, const char *prompt)
 {
@@ -182,10 +136,12 @@ int chat_ask_line(struct chat *c, const char *prompt, bool secret, struct buf *r
 
     /* Nothing stands below what is typed; whoever has an open part draws it again. */
     term_open_set(c->term, "", 0);
-    if (secret && isatty(term_in(c->term)))
-        return secret_read(c, prompt, ret, reterr);
-    prompt_plain(c, prompt);
-    r = line_read(c->line, prompt, ret, &event, reterr);
+    if (secret && isatty(term_in(c->term))) {
+        r = line_read_secret(c->line, prompt, ret, &event, reterr);
+    } else {
+        prompt_plain(c, prompt);
+        r = line_read(c->line, prompt, ret, &event, reterr);
+    }
     if (r < 0)
         return r;
     if (event == LINE_STOPPED)
@@ -257,7 +213,7 @@ int chat_server_ensure(struct chat *c, struct error *reterr)
         return s.result;
     }
     s.server.stop = NULL;
-    c->server = s.server;
+    local_server_adopt(&c->server, &s.server);
     c->is_lost = false;
     /* The address of a server that is started again is the same, and a stream may be reading it. */
     return str_eq(c->api.base, c->server.url)

@@ -378,7 +378,9 @@ def test_a_key_behind_the_command_is_refused_and_not_kept(chat):
     chat.say("/model provider nonsense")
     assert "there is no provider 'nonsense'" in chat.text
     chat.say("/model url javascript:alert(1)")
-    assert chat.text.count("✗") == 3
+    chat.say("/model key 'sk-typed-behind-a-quote")
+    chat.say("/model 'key sk-typed-in-quotes")
+    assert chat.text.count("✗") == 5
     chat.type("\x04")
     chat.end()
     history = chat.state_dir / "xdg/sandbox-agent/cli-history"
@@ -539,6 +541,24 @@ def test_a_cell_reads_a_line_and_a_password(chat):
     assert chat.text.count("╭─ execute_code") == 2
 
 
+def test_a_password_that_is_typed_ahead_is_a_password(chat, model):
+    before = len(model.requests)
+    chat.say("run: import getpass\\nname = input('who? ')\\n"
+             "print('length', len(getpass.getpass('word? ')))", wait=False)
+    chat.expect("│ who?")
+    chat.type("bob\rhiddem\x7fn-word\r")
+    chat.expect("│ length 11")
+    chat.prompt()
+    chat.type("/model key\ranother-hidden-word\r")
+    chat.expect("set  (this chat)")
+    chat.prompt()
+    chat.type("\x04")
+    chat.end()
+    kept = (chat.state_dir / "xdg/sandbox-agent/cli-history").read_bytes()
+    for place in (chat.raw, kept, *(str(r.messages).encode() for r in model.requests[before:])):
+        assert b"hidden-word" not in place
+
+
 @pytest.fixture
 def approving(scene):
     """Return a chat whose cells have to be approved."""
@@ -596,6 +616,27 @@ def test_what_is_approved_hides_nothing(scene):
         assert sign in shown
     chat.type("n\r")
     chat.prompt()
+
+
+def calls_of(*codes):
+    """Return a model's turns: cells of the session, all in one message."""
+    return [{"calls": [{"name": "create_session", "arguments": {}}]},
+            {"calls": [{"name": "execute_code", "arguments": {"session_id": "$SESSION",
+                                                              "code": code}}
+                       for code in codes]},
+            {"text": DONE}]
+
+
+def test_keys_before_a_question_do_not_answer_it(scene):
+    _, _, chat = scene(calls_of("print('first')", "print('second')"),
+                       APPROVE_TOOLS="execute_code")
+    chat.say("go", wait=False)
+    chat.expect("approve?")
+    chat.type("y\ry\r")
+    chat.expect("approve?", count=2)
+    chat.type("n\r")
+    chat.prompt()
+    assert "│ first" in chat.text and "│ second" not in chat.text
 
 
 def test_a_question_may_be_left_and_taken_up(scene, tmp_path):

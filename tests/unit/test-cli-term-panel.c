@@ -64,6 +64,50 @@ static void fed(struct panel *p, const char *text)
     panel_feed(p, text, strlen(text));
 }
 
+/* The end of a file of lines that is larger than what a waiting panel holds. */
+TEST(code_on_the_screen_is_never_cut)
+{
+    auto_place struct place p = {.fd = -1};
+    auto_buf struct buf code;
+    struct panel *a;
+    off_t size;
+
+    if (test_is_torture())
+        return;
+    place_open(&p);
+    buf_init(&code, 32 << 20);
+    for (size_t i = 0; i < 60000; i++)
+        assert_int_eq(buf_printf(&code, "%0100zu\n", i), 0);
+    assert_int_eq(buf_append_str(&code, "the_last_line()"), 0);
+    a = opened(&p, "code", 0);
+    panel_code(a, HIGHLIGHT_NONE, buf_str(&code), code.len);
+    assert_true(panel_is_whole(a));
+    panel_close(a, PANEL_OK, NULL);
+    size = lseek(p.fd, 0, SEEK_END);
+    assert_true(size > 6000000);
+    assert_int_eq(lseek(p.fd, size - 100, SEEK_SET), size - 100);
+    assert_true(read(p.fd, p.text, 100) == 100);
+    assert_not_null(memmem(p.text, 100, "the_last_line()", 15));
+}
+
+TEST(a_panel_knows_that_it_has_lost_code)
+{
+    auto_place struct place p = {.fd = -1};
+    auto_buf struct buf code;
+    struct panel *a;
+
+    if (test_is_torture())
+        return;
+    place_open(&p);
+    buf_init(&code, 32 << 20);
+    assert_int_eq(buf_reserve(&code, 17 << 20), 0);
+    memset(code.data, 'x', 17 << 20);
+    a = opened(&p, "code", 0);
+    panel_code(a, HIGHLIGHT_NONE, code.data, 17 << 20);
+    assert_false(panel_is_whole(a));
+    panel_close(a, PANEL_OK, NULL);
+}
+
 TEST(a_panel_is_plain_lines_in_a_pipe)
 {
     auto_place struct place p = {.fd = -1};

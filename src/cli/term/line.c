@@ -23,11 +23,19 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
 
 enum {
     ESCAPE_MS = 50, /* between ESC and what belongs to it */
     PASTE_MS = 2000,
+    SECRET_MAX = 4096,
     CHOICES_MAX = 256,
+    KEY_INTERRUPT = 0x03,
+    KEY_END = 0x04,
+    KEY_BACKSPACE = 0x08,
+    KEY_KILL = 0x15,
+    KEY_DELETE = 0x7f,
     KEY_JOIN = 0x1e, /* what our reader says instead of Enter behind a backslash */
     KEY_LEAVE = 0x1f,
 };
@@ -588,4 +596,77 @@ int line_read(struct line *l, const char *prompt, struct buf *ret, enum line_eve
     if (r < 0 || clean_text(buf_str(&raw), raw.len, CLEAN_STRIP, ret) < 0)
         return error_set(reterr, ERR_LIMIT, "the message is too long");
     return 0;
+}
+
+/* ---- secrets ---- */
+
+/* What a paste is put between has come with keys that were pressed at another prompt. */
+static void paste_marks_remove(struct buf *b)
+{
+    static const char *const marks[] = {"\033[200~", "\033[201~"};
+
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+        size_t n = strlen(marks[i]);
+        char *at;
+
+        while (b->len >= n && (at = memmem(b->data, b->len, marks[i], n))) {
+            memmove(at, at + n, b->len - (size_t)(at - b->data) - n);
+            b->len -= n;
+        }
+    }
+}
+
+/* One key; false: it ends the line. */
+static bool secret_key(struct line *l, int key, struct buf *ret)
+{
+    if (key < 0 || (key == KEY_END && ret->len == 0))
+        l->event = l->event == LINE_TEXT ? LINE_END : l->event;
+    else if (key == KEY_INTERRUPT)
+        l->event = LINE_INTERRUPTED;
+    else if (key == KEY_KILL)
+        buf_clear(ret);
+    else if (key == KEY_BACKSPACE || key == KEY_DELETE)
+        ret->len = ret->len ? utf8_cut(buf_str(ret), ret->len, ret->len - 1) : 0;
+    else if (key != '\r' && key != '\n')
+        return buf_append_byte(ret, (unsigned char)key) == 0;
+    else
+        return false;
+    return l->event == LINE_TEXT;
+}
+
+int line_read_secret(struct line *l, const char *prompt, struct buf *ret,
+                     enum line_event *ret_event, struct error *reterr)
+{
+    struct termios before, hidden;
+    auto_buf struct buf shown;
+
+    buf_init(&shown, SECRET_MAX);
+    if (tcgetattr(term_in(l->term), &before) < 0)
+        return error_sys(reterr, errno, "cannot hide what is typed");
+    hidden = before;
+    hidden.c_lflag &= ~(tcflag_t)(ECHO | ECHONL | ICANON);
+    hidden.c_lflag |= ISIG;
+    hidden.c_cc[VMIN] = 1;
+    hidden.c_cc[VTIME] = 0;
+    if (tcsetattr(term_in(l->term), TCSANOW, &hidden) < 0)
+        return error_sys(reterr, errno, "cannot hide what is typed");
+    if (style_text(&shown, STYLE_USER, term_color(l->term), prompt, strlen(prompt)) == 0)
+        term_raw(l->term, buf_str(&shown), shown.len);
+    l->event = LINE_TEXT;
+    while (ret->len < SECRET_MAX && secret_key(l, byte_next(l, -1), ret))
+        ;
+    paste_marks_remove(ret);
+    (void)tcsetattr(term_in(l->term), TCSANOW, &before);
+    term_raw(l->term, "\n", 1);
+    *ret_event = l->event;
+    return ret->len < SECRET_MAX ? 0 : error_set(reterr, ERR_LIMIT, "that is too long");
+}
+
+void line_drop(struct line *l)
+{
+    if (!isatty(term_in(l->term)))
+        return;
+    buf_clear(&l->input);
+    l->answer = (struct answer){};
+    term_typed_drop(l->term);
 }

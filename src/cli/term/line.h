@@ -46,6 +46,16 @@ int line_read(struct line *l, const char *prompt, struct buf *ret, enum line_eve
               struct error *reterr) must_check;
 
 /*
+ * The same, with nothing of it on the screen: for a terminal. Keys that were pressed before belong
+ * to it, so a password that is typed ahead is not left for the next prompt.
+ */
+int line_read_secret(struct line *l, const char *prompt, struct buf *ret,
+                     enum line_event *ret_event, struct error *reterr) must_check;
+
+/* Forgets what was typed before a question was seen. Lines of a pipe stay. */
+void line_drop(struct line *l);
+
+/*
  * Keeps a message in the history and its file; not done by line_read(), so that a key which was
  * typed is not kept. One that begins with a space, is empty, or repeats the last, is not kept.
  */

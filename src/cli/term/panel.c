@@ -13,6 +13,7 @@
 
 enum {
     HELD_MAX = 4 * 1024 * 1024,
+    SHOW_BYTES = 256 * 1024, /* of input: what is on the screen is printed in pieces */
     TEXT_MAX = 16 * 1024 * 1024,
     LINE_MAX_LEN = 64 * 1024, /* an unfinished line of more is broken */
     LAST_LINES = 4,           /* shown of what is above lines_max */
@@ -266,9 +267,16 @@ void panel_code(struct panel *p, enum highlight_language language, const char *c
         size_t n = strcspn(at, "\n");
 
         line_out(p, at, n);
+        if (p->held.len > SHOW_BYTES)
+            show(p);
         at += at[n] ? n + 1 : n;
     }
     show(p);
+}
+
+bool panel_is_whole(const struct panel *p)
+{
+    return !p->is_short;
 }
 
 void panel_rule(struct panel *p, const char *label)

@@ -43,6 +43,9 @@ int panel_open(struct panels *all, const char *title, unsigned lines_max, struct
 /* Input: highlighted lines; never cut by lines_max. HIGHLIGHT_NONE: plain. */
 void panel_code(struct panel *p, enum highlight_language language, const char *code, size_t len);
 
+/* Whether nothing was lost so far. */
+bool panel_is_whole(const struct panel *p);
+
 /* A rule across with a label, before what follows. Two in a row are one; one at the end is none. */
 void panel_rule(struct panel *p, const char *label);
 

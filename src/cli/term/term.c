@@ -311,6 +311,12 @@ size_t term_typed_take(struct term *t, char *ret, size_t size)
     return n;
 }
 
+void term_typed_drop(struct term *t)
+{
+    buf_clear(&t->typed);
+    (void)tcflush(t->in, TCIFLUSH);
+}
+
 /* ---- asking ---- */
 
 static void answers_wait(struct term *t, struct answer *a)

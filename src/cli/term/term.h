@@ -87,4 +87,5 @@ void term_echo(struct term *t, bool on);
 /* For the line editor: the descriptors, and what was typed before it could read. */
 int term_in(const struct term *t);
 int term_out(const struct term *t);
+void term_typed_drop(struct term *t); /* and what the terminal still holds */
 size_t term_typed_take(struct term *t, char *ret, size_t size);
