@@ -6,6 +6,7 @@
 #include "base/str.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 
 enum { CONNECT_MS = 5000, IDLE_MS = 30000, PATH_MAX_LEN = 8192, BODY_MAX = 64 << 20 };
@@ -128,7 +129,7 @@ int chat_api_send(struct chat_api *a, const struct chat_request *request, struct
                             .cancel_fd = a->cancel_fd,
                             .connect_timeout_ms = CONNECT_MS,
                             .idle_timeout_ms = request->timeout_ms ? request->timeout_ms : IDLE_MS,
-                            .total_timeout_ms = request->timeout_ms,
+                            .total_timeout_ms = request->timeout_ms ? UINT_MAX : 0,
                             .reply_max = request->on_data ? UINT64_MAX : BODY_MAX,
                             .on_data = request->on_data,
                             .on_head = request->on_head,
@@ -156,15 +157,4 @@ int chat_api_json(struct chat_api *a, const char *method, const char *path, cons
         r = error_set(reterr, ERR_PROTOCOL, "what the server answers is no JSON");
     buf_done(&reply.body);
     return r;
-}
-
-int chat_api_put(struct chat_api *a, const char *method, const char *path,
-                 const yyjson_mut_doc *body, yyjson_doc **ret, struct error *reterr)
-{
-    auto_buf struct buf text;
-    int r;
-
-    buf_init(&text, BODY_MAX);
-    r = json_mut_write(body, &text, reterr);
-    return r < 0 ? r : chat_api_json(a, method, path, buf_str(&text), ret, reterr);
 }

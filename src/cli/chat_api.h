@@ -18,7 +18,7 @@ struct chat_request {
     const char *body;          /* NULL: none */
     size_t len;
     const char *content_type; /* NULL: JSON */
-    unsigned timeout_ms;      /* 0: half a minute */
+    unsigned timeout_ms;      /* in which nothing moves; 0: half a minute, and 15 for all of it */
 
     /* Each piece of a good answer goes here instead; see struct http_call. */
     int (*on_data)(void *user, const char *data, size_t len, struct error *reterr);
@@ -37,10 +37,6 @@ int chat_api_send(struct chat_api *a, const struct chat_request *request, struct
 /* The answer as a document; NULL when it has no body. `json` may be NULL. */
 int chat_api_json(struct chat_api *a, const char *method, const char *path, const char *json,
                   yyjson_doc **ret, struct error *reterr) must_check;
-
-/* The same with a document. */
-int chat_api_put(struct chat_api *a, const char *method, const char *path,
-                 const yyjson_mut_doc *body, yyjson_doc **ret, struct error *reterr) must_check;
 
 /* Appends a part of a path or query, with everything escaped that is no letter, digit or "-._~". */
 int chat_path_add(struct buf *ret, const char *text) must_check;

@@ -143,22 +143,23 @@ static int editor_run(const char *editor, const char *path, struct error *reterr
                : error_set(reterr, ERR_CANCELLED, "the editor has failed");
 }
 
-static int text_edit(struct chat *c, const char *editor, const char *text, struct buf *ret,
+/* A file of its own each time: two chats may have an editor open. */
+static int text_edit(struct chat *c, const char *editor, const struct buf *text, struct buf *ret,
                      struct error *reterr)
 {
+    static const char suffix[] = ".txt";
     char path[PATH_LEN];
     auto_free char *data = NULL;
     auto_fd int fd = -1;
     size_t len = 0;
     int r;
 
-    if (path_join(path, sizeof(path), c->place.path, "edit.txt", reterr) < 0)
+    if (path_join(path, sizeof(path), c->place.path, "edit-XXXXXX.txt", reterr) < 0)
         return -1;
-    (void)!unlink(path);
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = mkostemps(path, sizeof(suffix) - 1, O_CLOEXEC);
     if (fd < 0)
         return error_sys(reterr, errno, "cannot write '%s'", path);
-    if ((r = fd_write_full(fd, text, strlen(text), reterr)) == 0 &&
+    if ((r = fd_write_full(fd, buf_str(text), text->len, reterr)) == 0 &&
         (r = editor_run(editor, path, reterr)) == 0)
         r = fd_read_file(AT_FDCWD, path, EDIT_MAX, &data, &len, reterr);
     (void)!unlink(path);
@@ -168,7 +169,7 @@ static int text_edit(struct chat *c, const char *editor, const char *text, struc
 }
 
 /* By the editor where there is one, else typed or pasted anew. */
-static int text_get(struct chat *c, const char *text, struct buf *ret, struct error *reterr)
+static int text_get(struct chat *c, const struct buf *text, struct buf *ret, struct error *reterr)
 {
     const char *editor = getenv("VISUAL");
 
@@ -188,12 +189,17 @@ static int action_edit(struct chat *c, yyjson_val *request, yyjson_mut_doc *doc,
     const char *member = code_member(args);
     auto_free char *json = yyjson_val_write(args, YYJSON_WRITE_PRETTY_TWO_SPACES, NULL);
     auto_json yyjson_doc *parsed = NULL;
+    yyjson_val *code = member ? yyjson_obj_get(args, member) : NULL;
     yyjson_mut_val *edited;
-    auto_buf struct buf text;
+    auto_buf struct buf before, text;
     int r;
 
+    buf_init(&before, UINT32_MAX);
     buf_init(&text, EDIT_MAX);
-    r = text_get(c, member ? json_get_str(args, member, "") : json ? json : "{}", &text, reterr);
+    if ((code ? buf_append(&before, yyjson_get_str(code), yyjson_get_len(code))
+              : buf_append_str(&before, json ? json : "{}")) < 0)
+        return error_no_memory(reterr);
+    r = text_get(c, &before, &text, reterr);
     if (r <= 0)
         return r;
     if (member) {

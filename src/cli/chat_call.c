@@ -41,15 +41,6 @@ struct panel *chat_view_panel(struct chat *c, const char *call_id)
     return call ? call->panel : NULL;
 }
 
-/* Whether a call is new: each has one panel in its life. */
-static bool call_is_new(struct chat *c, const char *id)
-{
-    char text[300];
-
-    snprintf(text, sizeof(text), "call:%.280s", id);
-    return chat_memory_see(&c->memory, text) > 0;
-}
-
 static struct chat_call *call_new(struct chat *c, const char *id, const char *name)
 {
     struct chat_call *call = calloc(1, sizeof(*call)), **at;
@@ -227,7 +218,7 @@ void chat_view_calls(struct chat *c, yyjson_val *message, bool again)
         {
             const char *id = json_get_str(call, "id", "");
 
-            if (!call_is_new(c, id) && !(again && !call_find(c, id)))
+            if (chat_memory_see_call(&c->memory, id) <= 0 && !(again && !call_find(c, id)))
                 continue;
             name = json_get_str(call, "name", "tool");
             call_add(c, id, name, yyjson_obj_get(call, "args"));
@@ -347,11 +338,14 @@ static void files_show(struct panel *p, yyjson_val *files)
         bool ok = json_get_bool(file, "success", false);
         const char *path = json_get_str(file, "path", json_get_str(file, "destination", ""));
         char size[32], line[600];
+        auto_buf struct buf clean;
 
+        buf_init(&clean, 4 * sizeof(line));
         chat_size_format(yyjson_get_uint(yyjson_obj_get(file, "size")), size, sizeof(size));
         snprintf(line, sizeof(line), "%s %.300s%s%.240s%s", ok ? "✓" : "✗", path, ok ? " (" : ": ",
                  ok ? size : json_get_str(file, "error", ""), ok ? ")" : "");
-        panel_note(p, ok ? STYLE_OK : STYLE_ERROR, line);
+        if (clean_line(line, sizeof(line), &clean) == 0)
+            panel_note(p, ok ? STYLE_OK : STYLE_ERROR, buf_str(&clean));
     }
 }
 
@@ -430,23 +424,13 @@ static void results_show(struct chat *c)
     }
 }
 
-static void runtime_learn(struct chat *c, yyjson_val *message)
-{
-    yyjson_val *content = yyjson_obj_get(message, "content");
-    auto_json yyjson_doc *doc = NULL;
-
-    if (yyjson_is_str(content) &&
-        json_parse(yyjson_get_str(content), yyjson_get_len(content), &doc, NULL) == 0)
-        chat_memory_learn(&c->memory, yyjson_doc_get_root(doc));
-}
-
 void chat_call_result(struct chat *c, yyjson_val *message)
 {
     const char *id = json_get_str(message, "tool_call_id", "");
     struct chat_call *call = call_find(c, id);
 
-    runtime_learn(c, message);
-    if (!call && call_is_new(c, id))
+    chat_memory_learn_message(&c->memory, message);
+    if (!call && chat_memory_see_call(&c->memory, id) > 0)
         call = call_add(c, id, json_get_str(message, "name", "tool"), NULL);
     if (!call || call->result)
         return;

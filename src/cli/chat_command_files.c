@@ -9,13 +9,14 @@
 #include "base/str.h"
 #include "base/uuid.h"
 #include "cli/chat_result.h"
+#include "cli/term/clean.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { ATTACHED_LINE = 2 * PATH_LEN, TRANSFER_MS = 600000 };
+enum { ATTACHED_LINE = 2 * PATH_LEN, TRANSFER_MS = 600000, NAME_COLUMNS = 1000 };
 
 /* ---- listing ---- */
 
@@ -38,10 +39,13 @@ static void list_show(struct chat *c, const char *title, yyjson_val *list, const
     yyjson_arr_foreach(list, i, max, file)
     {
         bool folder = str_eq(json_get_str(file, "type", ""), "directory");
+        auto_buf struct buf clean;
 
+        buf_init(&clean, 4 * ATTACHED_LINE);
+        if (clean_line(json_get_str(file, name, ""), NAME_COLUMNS, &clean) < 0)
+            continue;
         chat_size_format(yyjson_get_uint(yyjson_obj_get(file, "size")), size, sizeof(size));
-        chat_say(c, STYLE_PLAIN, "  %s%s  (%s)", json_get_str(file, name, ""), folder ? "/" : "",
-                 size);
+        chat_say(c, STYLE_PLAIN, "  %s%s  (%s)", buf_str(&clean), folder ? "/" : "", size);
     }
 }
 

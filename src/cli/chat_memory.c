@@ -4,6 +4,8 @@
 
 #include "base/str.h"
 
+#include <stdio.h>
+
 enum { SEEN_FIRST = 256 };
 
 void chat_memory_done(struct chat_memory *m)
@@ -72,6 +74,14 @@ int chat_memory_see(struct chat_memory *m, const char *id)
     return 1;
 }
 
+int chat_memory_see_call(struct chat_memory *m, const char *id)
+{
+    char text[300];
+
+    snprintf(text, sizeof(text), "call:%.280s", id);
+    return chat_memory_see(m, text);
+}
+
 /* ---- runtimes ---- */
 
 static struct chat_runtime *runtime_find(struct chat_memory *m, const char *session)
@@ -113,6 +123,16 @@ void chat_memory_learn(struct chat_memory *m, yyjson_val *result)
             learn_one(m, item);
         }
     }
+}
+
+void chat_memory_learn_message(struct chat_memory *m, yyjson_val *message)
+{
+    yyjson_val *content = yyjson_obj_get(message, "content");
+    auto_json yyjson_doc *doc = NULL;
+
+    if (yyjson_is_str(content) &&
+        json_parse(yyjson_get_str(content), yyjson_get_len(content), &doc, NULL) == 0)
+        chat_memory_learn(m, yyjson_doc_get_root(doc));
 }
 
 const char *chat_memory_runtime(const struct chat_memory *m, const char *session)

@@ -18,24 +18,6 @@ static int thread_get(struct chat *c, const char *path, yyjson_doc **ret, struct
     return chat_api_json(&c->api, "GET", text, NULL, ret, reterr);
 }
 
-static void result_learn(struct chat *c, yyjson_val *message)
-{
-    yyjson_val *content = yyjson_obj_get(message, "content");
-    auto_json yyjson_doc *doc = NULL;
-
-    if (yyjson_is_str(content) &&
-        json_parse(yyjson_get_str(content), yyjson_get_len(content), &doc, NULL) == 0)
-        chat_memory_learn(&c->memory, yyjson_doc_get_root(doc));
-}
-
-static int call_see(struct chat *c, const char *id)
-{
-    char text[300];
-
-    snprintf(text, sizeof(text), "call:%.280s", id);
-    return chat_memory_see(&c->memory, text);
-}
-
 /* A message of former times: it is known, and its calls are. */
 static int message_know(struct chat *c, yyjson_val *message)
 {
@@ -46,11 +28,11 @@ static int message_know(struct chat *c, yyjson_val *message)
         return -1;
     yyjson_arr_foreach(yyjson_obj_get(message, "tool_calls"), i, max, call)
     {
-        if (call_see(c, json_get_str(call, "id", "")) < 0)
+        if (chat_memory_see_call(&c->memory, json_get_str(call, "id", "")) < 0)
             return -1;
     }
     if (str_eq(json_get_str(message, "type", ""), "tool"))
-        result_learn(c, message);
+        chat_memory_learn_message(&c->memory, message);
     return 0;
 }
 

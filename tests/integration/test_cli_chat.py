@@ -602,6 +602,27 @@ def test_a_call_is_changed(scene, tmp_path, monkeypatch):
         assert "print('another thing')" in chat.text
 
 
+def test_two_chats_edit_apart(scene, tmp_path):
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\necho \"$1\" >> paths\necho 'print(1)' > \"$1\"\n"
+                      "echo the editor is open\nread -r line\n")
+    editor.chmod(0o755)
+    _, server, _ = scene(script, APPROVE_TOOLS="execute_code")
+    with Chat(server.url, tmp_path, "--new", EDITOR=str(editor)) as one, \
+            Chat(server.url, tmp_path, "--new", EDITOR=str(editor)) as other:
+        for chat in (one, other):
+            chat.prompt()
+            chat.say("run: print('once')", wait=False)
+            chat.expect("approve?")
+            chat.type("e\r")
+            chat.expect("the editor is open")
+        for chat in (one, other):
+            chat.type("\n")
+            chat.prompt()
+        first, second = (tmp_path / "paths").read_text().split()
+        assert first != second and not Path(first).exists() and not Path(second).exists()
+
+
 def test_what_is_approved_hides_nothing(scene):
     code = "print('a\u202eb\u200b')  # \x1b[2Jhidden"
     turns = [{"calls": [{"name": "create_session", "arguments": {}}]},
@@ -697,7 +718,12 @@ def test_titles_and_names_of_files_are_harmless(server, tmp_path):
             "\\x1b", r"\x1b").replace("\\u202e", r"\u202e"))
         chat.say('call: export_files {"session_id": "$SESSION", "files": '
                  '[{"source": "\\u001b[2Jname\\u202e"}]}')
+        chat.say("run: open('/workspace/x' + chr(10) + 'forged line', 'w').write('1')")
+        chat.say('call: export_files {"session_id": "$SESSION", "files": '
+                 '[{"source": "x\\nforged line"}]}')
         chat.say("/files")
+        assert "x forged line (1 byte" in chat.text and "x forged line  (1 byte" in chat.text
+        assert not re.search("^(│ )?forged", chat.text, re.MULTILINE)
         assert_harmless(chat.raw)
 
 

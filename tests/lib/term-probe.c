@@ -17,12 +17,28 @@
 
 enum { FILE_MAX = 16 * 1024 * 1024, LINES = 40 };
 
+static void say(struct term *t, const char *fmt, ...) printf_like(2, 3);
+static void say(struct term *t, const char *fmt, ...)
+{
+    auto_free char *text = NULL;
+    va_list args;
+    int len;
+
+    va_start(args, fmt);
+    len = vasprintf(&text, fmt, args);
+    va_end(args);
+    if (len < 0)
+        text = NULL;
+    else
+        term_print(t, text, (size_t)len);
+}
+
 static int caps_main(struct term *t, char **argv, struct error *reterr)
 {
     const struct term_caps *c = term_caps(t);
 
-    term_printf(t, "tty=%d input=%d color=%d picture=%d cell=%ux%u", c->is_tty, c->has_input,
-                (int)c->color, (int)c->picture, c->cell_width, c->cell_height);
+    say(t, "tty=%d input=%d color=%d picture=%d cell=%ux%u", c->is_tty, c->has_input, (int)c->color,
+        (int)c->picture, c->cell_width, c->cell_height);
     return 0;
 }
 
@@ -85,7 +101,7 @@ static int spinner_main(struct term *t, char **argv, struct error *reterr)
     term_echo(t, false);
     spinner_start(s, "thinking\033[2J");
     while (read(term_in(t), &c, 1) == 1 && c != '\n')
-        term_printf(t, "typed %c", c);
+        say(t, "typed %c", c);
     spinner_stop(s);
     term_echo(t, true);
     return 0;
@@ -99,7 +115,7 @@ static int image_main(struct term *t, char **argv, struct error *reterr)
 
     if (r < 0 || (r = image_print(t, data, len, reterr)) < 0)
         return r;
-    term_printf(t, "drawn=%d", r);
+    say(t, "drawn=%d", r);
     return 0;
 }
 
@@ -128,7 +144,7 @@ static int line_main(struct term *t, char **argv, struct error *reterr)
         r = line_read(l, "> ", &text, &event, reterr);
         for (size_t i = 0; i < text.len; i++)
             text.data[i] = text.data[i] == '\n' ? '|' : text.data[i];
-        term_printf(t, "event=%d <%s>", (int)event, buf_str(&text));
+        say(t, "event=%d <%s>", (int)event, buf_str(&text));
         if (event == LINE_TEXT && r == 0)
             line_remember(l, buf_str(&text));
     }

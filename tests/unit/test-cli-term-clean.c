@@ -111,6 +111,9 @@ TEST(a_tower_of_marks_is_cut)
         assert_int_eq(buf_append_str(&in, "\xcc\x81"), 0);
     cleaned(CLEAN_STRIP, buf_str(&in), in.len, &out);
     assert_uint_eq(out.len, 1 + 8 * 2);
+    buf_done(&out);
+    cleaned(CLEAN_VISIBLE, buf_str(&in), in.len, &out);
+    assert_uint_eq(out.len, 1 + 8 * 2 + 92 * strlen("<U+0301>"));
 }
 
 TEST(colours_are_written_anew)

@@ -92,7 +92,7 @@ static int character_put(struct clean *c, uint32_t value, const char *bytes, siz
     c->marks = text_char_width(value) == 0 ? c->marks + 1 : 0;
     c->last = value;
     if (c->marks > MARKS_MAX)
-        return 0;
+        return c->mode == CLEAN_VISIBLE ? visible_put(value, ret) : 0;
     return style_show(c, &c->style, ret) < 0 ? -1 : buf_append(ret, bytes, len);
 }
 

@@ -190,21 +190,6 @@ void term_print(struct term *t, const char *text, size_t len)
     pthread_mutex_unlock(&t->lock);
 }
 
-void term_printf(struct term *t, const char *fmt, ...)
-{
-    auto_free char *text = NULL;
-    va_list args;
-    int len;
-
-    va_start(args, fmt);
-    len = vasprintf(&text, fmt, args);
-    va_end(args);
-    if (len < 0)
-        text = NULL;
-    else
-        term_print(t, text, (size_t)len);
-}
-
 void term_raw(struct term *t, const char *data, size_t len)
 {
     pthread_mutex_lock(&t->lock);

@@ -63,7 +63,6 @@ unsigned term_height(struct term *t);
 
 /* Finished text, whole lines; a missing last '\n' is added. Empty text prints nothing. */
 void term_print(struct term *t, const char *text, size_t len);
-void term_printf(struct term *t, const char *fmt, ...) printf_like(2, 3);
 
 /* Bytes that are no lines (a picture), at the place of finished text. */
 void term_raw(struct term *t, const char *data, size_t len);
