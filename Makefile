@@ -2,8 +2,8 @@
 # The verbs a person types. All work is done by meson, ninja, pytest and the scripts of tools/.
 
 .DEFAULT_GOAL := all
-.PHONY: all ui ui-dev run check test asan ubsan tsan torture fuzz lint fmt cover bench soak man \
-	dist install clean distclean
+.PHONY: all ui ui-dev run check test asan ubsan tsan torture fuzz lint fmt cover bench soak \
+	screenshots man dist install clean distclean
 
 T ?=
 SECONDS ?= 60
@@ -74,6 +74,12 @@ bench: all
 soak: all
 	tools/setup test
 	tests/bench/soak.py
+
+# docs/ui-*.png. Look at them before they are committed.
+screenshots: all
+	tools/setup test browser
+	UI_PICTURES=$(CURDIR)/docs build/venv/bin/pytest -q \
+		tests/integration/clients/browser/test_ui_pictures.py
 
 man: all
 	tools/gen-man build/sandbox-agent build/man

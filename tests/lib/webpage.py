@@ -29,6 +29,7 @@ TIMEOUT_MS = 30_000
 PROGRAM = "/usr/bin/chromium"
 HOSTS = ("MAP evil.test 127.0.0.1, MAP * ~NOTFOUND, "
          "EXCLUDE 127.0.0.1, EXCLUDE 0.0.0.0, EXCLUDE localhost")
+LOOPBACK = "local-network-access"
 LOCAL_SCHEMES = ("data:", "blob:", "about:", "chrome-error:")
 PACKAGES = foreign.environment("browser") / "lib" / (
     f"python{sys.version_info.major}.{sys.version_info.minor}") / "site-packages"
@@ -125,6 +126,8 @@ class Tab:
         options = {"locale": "en-US", "viewport": {"width": 1280, "height": 800}} | options
         self.context = context or browser.new_context(**options)
         self.context.set_default_timeout(TIMEOUT_MS)
+        # What a newer browser forbids by itself is allowed: the page has to be safe in all of them.
+        self.context.grant_permissions([LOOPBACK])
         self.page = self.context.new_page()
         self.page.add_init_script(WATCH)
         self.page.on("request", self._request)

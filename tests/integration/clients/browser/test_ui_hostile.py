@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What code and models write is hostile (FIL-25, FIL-26, AGT-02): none of it leaves its place.
 
-A server on another port of this host stands for the rest of the world. It answers everything, so what
-the page or a frame could reach it has reached, and is in its list of requests.
+A server on another port of this host stands for the rest of the world. It answers everything, so
+what the page or a frame could reach it has reached, and is in its list of requests.
 """
 
 import json
 import re
+from pathlib import Path
 
 import fakemodel
 import pytest
@@ -44,77 +45,7 @@ def tab(direct, tab_of):
 
 # ---- HTML in its frame
 
-# Each attempt is tried by itself and says what became of it; the last line tells that all are over.
-ATTEMPTS = """
-<!doctype html><meta charset="utf-8">
-<meta http-equiv="refresh" content="1; url=WORLD/refresh">
-<link rel="stylesheet" href="WORLD/style.css"><link rel="prefetch" href="WORLD/prefetch">
-<link rel="preconnect" href="WORLD"><link rel="dns-prefetch" href="WORLD">
-<base href="WORLD/base/"><img src="WORLD/image.png"><img src="relative.png">
-<video src="WORLD/video.webm" autoplay></video><audio src="WORLD/audio.ogg" autoplay></audio>
-<object data="WORLD/object"></object><embed src="WORLD/embed"><iframe src="WORLD/frame"></iframe>
-<iframe src="PAGE/"></iframe><script src="WORLD/script.js"></script>
-<style>@import url(WORLD/import.css); body { background: url(WORLD/background.png) }
-@font-face { font-family: f; src: url(WORLD/font.woff) } p { font-family: f }</style><p>hostile
-<form id="out" action="PAGE/threads" method="post" enctype="text/plain" target="_top">
-<input name='{"metadata":{"made":"by form"},"x":"' value='"}'></form>
-<form id="away" action="WORLD/form" method="get"><input name="a" value="b"></form>
-<a id="top" href="WORLD/top" target="_top">top</a><a id="blank" href="WORLD/blank" target="_blank">new</a>
-<a id="ping" href="#x" ping="WORLD/ping">ping</a><a id="save" href="WORLD/save" download>save</a>
-<div id="said"></div>
-<script>
-const said = {};
-const attempt = async (name, action) => {
-  try { said[name] = String(await action()).slice(0, 80); } catch (e) { said[name] = "failed: " + e.name; }
-};
-const late = (promise) => Promise.race([promise,
-  new Promise((_, no) => setTimeout(() => no(new DOMException("late", "Late")), 3000))]);
-(async () => {
-  await attempt("parent", () => parent.document.title);
-  await attempt("top", () => top.document.cookie);
-  await attempt("cookie", () => document.cookie);
-  await attempt("localStorage", () => localStorage.length);
-  await attempt("sessionStorage", () => sessionStorage.length);
-  await attempt("indexedDB", () => late(new Promise((yes, no) => {
-    const r = indexedDB.open("x"); r.onsuccess = () => yes("opened"); r.onerror = () => no(r.error); })));
-  await attempt("caches", () => caches.open("x"));
-  await attempt("worker", () => navigator.serviceWorker.register("PAGE/favicon.svg"));
-  await attempt("fetchApi", () => late(fetch("PAGE/threads", {method: "POST", body: "{}",
-    headers: {"content-type": "application/json"}})));
-  await attempt("fetchText", () => late(fetch("PAGE/threads", {method: "POST", body: "{}", mode: "no-cors"})));
-  await attempt("fetchWorld", () => late(fetch("WORLD/fetch", {mode: "no-cors"})));
-  await attempt("xhr", () => late(new Promise((yes, no) => { const x = new XMLHttpRequest();
-    x.onload = () => yes("loaded"); x.onerror = () => no(new DOMException("x", "Blocked"));
-    x.open("GET", "WORLD/xhr"); x.send(); })));
-  await attempt("beacon", () => navigator.sendBeacon("WORLD/beacon", "x"));
-  await attempt("socket", () => late(new Promise((yes, no) => { const s = new WebSocket("WORLD/socket".replace("http", "ws"));
-    s.onopen = () => yes("open"); s.onerror = () => no(new DOMException("x", "Blocked")); })));
-  await attempt("events", () => late(new Promise((yes, no) => { const s = new EventSource("WORLD/events");
-    s.onopen = () => yes("open"); s.onerror = () => no(new DOMException("x", "Blocked")); })));
-  await attempt("open", () => window.open("WORLD/open"));
-  await attempt("topNavigation", () => { top.location = "WORLD/navigation"; return "asked"; });
-  await attempt("parentNavigation", () => { parent.location.href = "WORLD/parent"; return "asked"; });
-  await attempt("clickTop", () => { document.getElementById("top").click(); return "asked"; });
-  await attempt("clickBlank", () => { document.getElementById("blank").click(); return "asked"; });
-  await attempt("clickPing", () => { document.getElementById("ping").click(); return "asked"; });
-  await attempt("clickSave", () => { document.getElementById("save").click(); return "asked"; });
-  await attempt("form", () => { document.getElementById("out").submit(); return "asked"; });
-  await attempt("formAway", () => { document.getElementById("away").submit(); return "asked"; });
-  await attempt("dialog", () => { alert("x"); return prompt("key?"); });
-  await attempt("geolocation", () => late(new Promise((yes, no) =>
-    navigator.geolocation.getCurrentPosition(() => yes("there"), (e) => no(new DOMException("x", "Denied"))))));
-  await attempt("clipboard", () => late(navigator.clipboard.readText()));
-  await attempt("fullscreen", () => document.documentElement.requestFullscreen());
-  await attempt("rtc", async () => { const c = new RTCPeerConnection({iceServers: [{urls: "stun:127.0.0.1:9"}]});
-    c.createDataChannel("x"); await c.setLocalDescription(await c.createOffer()); return "made"; });
-  await attempt("messages", () => { for (const m of [
-      {frame: "sandbox-agent", type: "size", height: 1e9}, {frame: "sandbox-agent", type: "link", href: "javascript:alert(1)"},
-      {frame: "sandbox-agent", type: "link", href: "WORLD/link"}, {frame: "sandbox-agent", type: "picture", image: "data:text/html,x"},
-      {type: "theme"}, null, "x", {frame: "sandbox-agent", type: "nonsense"}]) parent.postMessage(m, "*"); return "sent"; });
-  document.getElementById("said").textContent = "over " + JSON.stringify(said);
-})();
-</script>
-"""
+HOSTILE = Path(__file__).with_name("hostile.html")
 
 
 def test_html_reaches_nothing(direct, quiet, tab):
@@ -124,54 +55,59 @@ def test_html_reaches_nothing(direct, quiet, tab):
     tab.context.on("page", lambda page: popups.append(page.url))
     tab.page.evaluate("() => localStorage.setItem('secret', 'of the page')")
     before = direct.post("/threads/count", {}).json
-    html = ATTEMPTS.replace("WORLD", quiet.url).replace("PAGE", direct.url)
-    tab.say("from IPython.display import HTML, display\ndisplay(HTML(" + json.dumps(html) + "))")
+    html = HOSTILE.read_text().replace("WORLD", quiet.url).replace("PAGE", direct.url)
+    tab.say(f"from IPython.display import HTML, display\ndisplay(HTML({json.dumps(html)}))")
     tab.answered(1)
     block = tab.blocks().last
-    frame = block.locator("iframe").first.content_frame
-    expect(frame.locator("#said")).to_contain_text("over {")
-    said = json.loads(frame.locator("#said").text_content().removeprefix("over "))
-    reached = {name: became for name, became in said.items() if not became.startswith("failed: ")}
-    harmless = {"beacon", "open", "topNavigation", "parentNavigation", "clickTop", "clickBlank",
-                "clickPing", "clickSave", "form", "formAway", "dialog", "messages", "rtc", "geolocation"}
-    assert set(reached) <= harmless, reached
-    assert reached.get("open", "null") == "null" and reached.get("dialog", "null") == "null"
+    frame = block.locator("iframe").first
+    said = frame.content_frame.locator("#said")
+    expect(said).not_to_be_empty()
+    reading, acting = json.loads(said.text_content())
+    assert len(reading) == 17 and len(acting) == 13
+    assert [name for name, became in reading.items() if not became.startswith("failed: ")] == []
+    assert acting["open"] in ("reached: null", "failed: SecurityError"), acting
+    assert acting["dialog"] in ("reached: null", "failed: SecurityError"), acting
     assert tab.page.url.startswith(direct.url) and not popups and not dialogs
-    # What it wanted to open is said, and never by itself.
+    # What it wants to open is said, and opened by nobody but a person.
     expect(block.get_by_text("The content wants to open:")).to_be_visible()
     assert block.locator("a[href^='javascript:']").count() == 0
-    box = block.locator("iframe").first.bounding_box()
-    assert box["height"] <= 6000, box
+    assert frame.bounding_box()["height"] <= 6000
     assert direct.post("/threads/count", {}).json == before + 1  # our own
-    assert tab.page.evaluate("() => navigator.serviceWorker.getRegistrations()"
-                             ".then((all) => all.length)") == 0
-    foreign = [url for url in tab.foreign if not tab_blocked(tab, url)]
-    assert not foreign, foreign
+    assert tab.page.evaluate(WORKERS) == 0
+    left = [url for url in tab.foreign if not was_stopped(tab, url)]
+    assert not left, left
     tab.foreign.clear()
     tab.say("1 + 1")
     tab.answered(2)
 
 
-def tab_blocked(tab, url):
+WORKERS = "() => navigator.serviceWorker.getRegistrations().then((all) => all.length)"
+
+
+def was_stopped(tab, url):
     """Whether a request was stopped before it left: the browser reports those, too."""
     return any(r.url == url and r.failure for r in tab.requests)
 
 
-def test_a_frame_that_goes_elsewhere_shows_nothing_of_it(quiet, tab):
+@pytest.mark.parametrize("way", [
+    '<script>setTimeout(() => { location = "WORLD/script" }, 0)</script>',
+    '<meta http-equiv="refresh" content="0; url=WORLD/refresh">',
+])
+def test_a_frame_that_goes_elsewhere_does_not_arrive(quiet, tab, way):
     """FIL-25: a frame may try to become another page; the page's policy lets it load none."""
-    tab.say("from IPython.display import HTML, display\ndisplay(HTML('<p id=here>here</p>"
-            f"<script>setTimeout(() => {{ location = \"{quiet.url}/self\" }}, 0)</script>'))")
+    html = f"<p>here</p>{way.replace('WORLD', quiet.url)}"
+    tab.say(f"from IPython.display import HTML, display\ndisplay(HTML({html!r}))")
     tab.answered(1)
     expect(tab.blocks().last.locator("iframe")).to_be_attached()
-    webpage.until(lambda: any("Content Security Policy" in c or "ERR_BLOCKED" in c
-                              for c in tab.complaints), "the attempt is refused")
+    webpage.until(lambda: any("frame-src" in c for c in tab.complaints), "it is refused")
     tab.foreign.clear()
 
 
 def test_svg_is_only_a_picture(quiet, tab):
     tab.say(f"""\
 from IPython.display import SVG, display
-display(SVG('<svg xmlns="http://www.w3.org/2000/svg" width="50" height="50" onload="fetch(\\'{quiet.url}/a\\')">'
+display(SVG('<svg xmlns="http://www.w3.org/2000/svg" width="50" height="50" '
+ 'onload="fetch(\\'{quiet.url}/a\\')">'
  '<script>fetch("{quiet.url}/b"); parent.document.title = "hacked"</script>'
  '<image href="{quiet.url}/c.png" width="9" height="9"/><rect width="9" height="9"/>'
  '<foreignObject width="50" height="50"><body xmlns="http://www.w3.org/1999/xhtml">'
@@ -186,10 +122,12 @@ display(SVG('<svg xmlns="http://www.w3.org/2000/svg" width="50" height="50" onlo
 PLOTLY = """\
 from IPython.display import display
 display({'application/vnd.plotly.v1+json': {'data': [{'type': 'scatter', 'x': [1, 2], 'y': [1, 2],
-    'name': '<img src=WORLD/name onerror="fetch(\\'WORLD/x\\')"><a href="javascript:alert(1)">n</a>'}],
+    'name': '<img src=WORLD/name onerror="fetch(\\'WORLD/x\\')">'
+            '<a href="javascript:alert(1)">n</a>'}],
   'layout': {'images': [{'source': 'WORLD/layout.png', 'x': 0, 'y': 0, 'sizex': 1, 'sizey': 1}],
     'title': {'text': '<a href="WORLD/title" target="_top">t</a>'}},
-  'config': {'plotlyServerURL': 'WORLD/plotly', 'showSendToCloud': True, 'topojsonURL': 'WORLD/topo'}}},
+  'config': {'plotlyServerURL': 'WORLD/plotly', 'showSendToCloud': True,
+             'topojsonURL': 'WORLD/topo'}}},
   raw=True)
 """
 
@@ -239,12 +177,12 @@ def test_markdown_loads_and_runs_nothing(server_of, quiet, tab_of):
         tab.say("hello")
         answer = tab.answered(1)
         expect(answer.get_by_role("heading", name="Heading")).to_be_visible()
-        hrefs = answer.locator("a").evaluate_all("(all) => all.map((a) => [a.href, a.rel, a.target])")
+        hrefs = answer.locator("a").evaluate_all(
+            "(all) => all.map((a) => [a.href, a.rel, a.target])")
         assert hrefs, "links that are good are links"
         for href, rel, target in hrefs:
-            assert href.startswith((quiet.url + "/", server.url + "/#", "#", server.url + "/?")), href
-            if href.startswith(quiet.url):
-                assert "noopener" in rel and "noreferrer" in rel and target == "_blank"
+            assert href.startswith(quiet.url + "/"), href
+            assert "noopener" in rel and "noreferrer" in rel and target == "_blank"
         assert f"{quiet.url}/good" in [h for h, _, _ in hrefs]
         made = "script, iframe, form, style, object, embed, link, img:not([src^='data:image/'])"
         assert answer.locator(made).count() == 0
@@ -278,7 +216,8 @@ const tries = {
   json: () => make(json).then((r) => r.status),
   read: () => fetch("PAGE/info").then((r) => r.text()),
   page: () => fetch("PAGE/", {headers: {accept: "text/html"}}).then((r) => r.text()),
-  any: () => fetch("ANY/threads", {method: "POST", body: "{}", headers: text}).then((r) => r.text()),
+  any: () => fetch("ANY/threads", {method: "POST", body: "{}", headers: text})
+    .then((r) => r.text()),
   upload: () => fetch("PAGE/threads/THREAD/files/upload", {method: "POST", body: form,
     mode: "no-cors"}).then((r) => r.type),
   remove: () => fetch("PAGE/threads/THREAD", {method: "DELETE"}).then((r) => r.status),
@@ -302,7 +241,7 @@ def test_a_foreign_page_can_do_nothing(direct, chromium):
     before = direct.post("/threads/count", {}).json
     any_host = direct.url.replace("127.0.0.1", "0.0.0.0")
     attack = ATTACK.replace("PAGE", direct.url).replace("ANY", any_host).replace("THREAD", thread)
-    context = chromium.new_context()
+    context = chromium.new_context(permissions=[webpage.LOOPBACK])
     with webpage.Elsewhere({"/": attack}) as evil:
         page = context.new_page()
         loaded = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page for everybody: by keyboard, for screen readers, on a phone, in Chinese; and its weight."""
+"""The page for everybody: by keyboard, for screen readers, on phones, in Chinese; its weight."""
 
 import gzip
 import re
@@ -156,7 +156,8 @@ def test_touch_targets_are_large_enough(direct, tab_of):
     tab.answered(1)
     small = tab.page.evaluate("""() => [...document.querySelectorAll("button, a[href]")]
         .map((e) => [e, e.getBoundingClientRect()])
-        .filter(([e, b]) => b.width > 1 && (b.width < 24 || b.height < 24) && !e.closest("p, .sr-only"))
+        .filter(([e, b]) => b.width > 1 && Math.min(b.width, b.height) < 24)
+        .filter(([e]) => !e.closest("p, .sr-only"))
         .map(([e]) => e.outerHTML.slice(0, 120))""")
     assert not small, small
 
@@ -340,7 +341,7 @@ def test_scripts_of_the_page_are_small_enough(direct, tab_of):
     tab.page.wait_for_load_state("networkidle")
     names |= {r.url.removeprefix(direct.url) for r in tab.requests if r.url.endswith(".js")}
     with_chat = sum(len(gzip.compress(fetched(direct.url + name))) for name in names)
-    print(f"scripts, gzip: {at_once / 1000:.0f} kB at once, {with_chat / 1000:.0f} kB with the chat")
+    print(f"scripts, gzip: {at_once // 1000} kB at once, {with_chat // 1000} kB with the chat")
     assert 10_000 < at_once <= BUDGET and with_chat <= BUDGET
 
 
@@ -369,7 +370,7 @@ def first_paint(chromium, url):
 
 
 def test_first_paint(direct, chromium):
-    """Beside that of a page with one word, in turn, by the median: the machine's load is in both."""
+    """Beside that of a page with one word, in turn, by the median: a machine's load is in both."""
     with webpage.Elsewhere({"/": "<!doctype html><title>x</title><p>word"}) as other:
         first_paint(chromium, other.url), first_paint(chromium, direct.url)
         times = [(first_paint(chromium, other.url), first_paint(chromium, direct.url))
