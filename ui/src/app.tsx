@@ -10,12 +10,13 @@ import { Spinner } from "@/components/spinner";
 import { Toaster } from "@/components/toast";
 import { useKept } from "@/lib/kept-state";
 import { useShortcuts } from "@/lib/shortcuts";
+import { browserStorage } from "@/lib/storage";
 import "@/lib/theme";
 import { getThreadId, openThread, useThreadId } from "@/lib/thread-url";
 import { KeyDialog } from "@/settings/key-dialog";
 import { Drawer, useNarrow } from "@/threads/drawer";
 import { Sidebar } from "@/threads/sidebar";
-import { threadTitle, useThreads } from "@/threads/threads";
+import { threadTitle, useThread, useThreads } from "@/threads/threads";
 
 const ChatView = lazy(() =>
   import("@/chat/chat-view").then(({ ChatView }) => ({ default: ChatView })),
@@ -24,10 +25,12 @@ const SettingsDialog = lazy(() =>
   import("@/settings/settings-dialog").then(({ SettingsDialog }) => ({ default: SettingsDialog })),
 );
 
-/** The title of the open conversation, where the list has it. */
+/** The title of the open conversation; one that is too old for the list is asked for. */
 function useTitle(threadId: string | null): string | null {
   const { data } = useThreads(1, false);
-  const thread = data?.find((one) => one.thread_id === threadId);
+  const listed = data?.find((one) => one.thread_id === threadId);
+  const single = useThread(data && !listed ? threadId : null);
+  const thread = listed ?? single.data;
   return thread ? threadTitle(thread) : null;
 }
 
@@ -52,7 +55,7 @@ export function App() {
   const threadId = useThreadId();
   const title = useTitle(threadId);
   const narrow = useNarrow();
-  const [wide, setWide] = useKept(localStorage, "sandbox-agent.sidebar", true);
+  const [wide, setWide] = useKept(browserStorage, "sandbox-agent.sidebar", true);
   const [drawer, setDrawer] = useState(false);
   const [settings, setSettings] = useState<"never" | "open" | "closed">("never");
   const [running, setRunning] = useState(false);

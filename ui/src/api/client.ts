@@ -4,6 +4,7 @@
  * (sessionStorage) and travels in a header, never in an address.
  */
 import { QueryClient } from "@tanstack/react-query";
+import { tabStorage } from "@/lib/storage";
 
 const KEY = "sandbox-agent.key";
 
@@ -26,13 +27,13 @@ const keyListeners = new Set<Listener>();
 
 /** The key that was typed in this tab, or null. */
 export function getKey(): string | null {
-  return sessionStorage.getItem(KEY);
+  return tabStorage.getItem(KEY);
 }
 
 /** Keep a key for this tab; null forgets it. Tells everybody who listens by {@link onKey}. */
 export function setKey(key: string | null) {
-  if (key) sessionStorage.setItem(KEY, key);
-  else sessionStorage.removeItem(KEY);
+  if (key) tabStorage.setItem(KEY, key);
+  else tabStorage.removeItem(KEY);
   for (const listener of keyListeners) listener();
 }
 

@@ -2,29 +2,15 @@
 import { ShieldQuestion } from "lucide-react";
 import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { choicesOf, choose, type Draft, decisionOf, summaryOf, undecided } from "@/chat/drafts";
 import type { ActionRequest, Decision, DecisionType } from "@/chat/interrupts";
 import { Button } from "@/components/button";
 import { cn } from "@/components/cn";
 import { inputClass } from "@/components/field";
+import { revealHidden } from "@/markdown/hidden";
+import { useRuntime } from "@/tools/runtimes";
+import { RuntimeBadge } from "@/tools/sessions";
 import { ToolInput } from "@/tools/tool-input";
-
-interface Draft {
-  type: DecisionType | null;
-  /** Null while what is typed is no JSON object. */
-  args: Record<string, unknown> | null;
-  message: string;
-}
-
-function decisionOf(request: ActionRequest, draft: Draft): Decision | null {
-  if (draft.type === "approve") return { type: "approve" };
-  if (draft.type === "reject")
-    return draft.message.trim()
-      ? { type: "reject", message: draft.message.trim() }
-      : { type: "reject" };
-  if (draft.type === "edit" && draft.args)
-    return { type: "edit", edited_action: { name: request.name, args: draft.args } };
-  return null;
-}
 
 interface RequestProps {
   request: ActionRequest;
@@ -35,17 +21,35 @@ interface RequestProps {
   single: boolean;
 }
 
+/** Where a call would run. */
+function Place({ session }: { session: unknown }) {
+  const { t } = useTranslation();
+  const runtime = useRuntime(session);
+  if (typeof session !== "string") return null;
+  return (
+    <p className="mb-2 flex flex-wrap items-center gap-2 text-sm text-muted">
+      <span className="min-w-0 font-mono text-xs break-all">
+        {t("tools.session.id", { id: revealHidden(session) })}
+      </span>
+      {runtime && <RuntimeBadge runtime={runtime} />}
+    </p>
+  );
+}
+
 /** One call: what it would do, and what is to become of it. */
 function Request({ request, allowed, draft, onDraft, single }: RequestProps) {
   const { t } = useTranslation();
   const id = useId();
   const editing = draft.type === "edit";
-  // What follows are the arguments, which are shown anyway.
-  const summary = request.description?.split("\n")[0];
+  const name = revealHidden(request.name);
+  const summary = revealHidden(summaryOf(request));
   return (
     <fieldset className="min-w-0 rounded-xl border border-line bg-raised p-3">
-      <legend className="px-1 font-mono text-sm font-medium">{request.name}</legend>
-      {summary && <p className="mb-2 text-sm text-muted">{summary}</p>}
+      <legend className="max-w-full px-1 text-sm font-medium break-words">
+        {t(`tools.title.${request.name}`, { defaultValue: t("tools.title.unknown", { name }) })}
+      </legend>
+      {summary && <p className="mb-2 text-sm break-words text-muted">{summary}</p>}
+      {!editing && <Place session={request.args.session_id} />}
       <ToolInput
         key={editing ? "edit" : "show"}
         name={request.name}
@@ -58,18 +62,23 @@ function Request({ request, allowed, draft, onDraft, single }: RequestProps) {
         </p>
       )}
       <div className="mt-3 flex flex-wrap gap-2">
-        {allowed.map((type) => (
+        {choicesOf(allowed, draft).map((type) => (
           <Button
             key={type}
             size="sm"
             variant={type === "approve" && single ? "primary" : "secondary"}
             aria-pressed={draft.type === type}
             className={cn(draft.type === type && "border-accent bg-accent/12 font-semibold")}
-            onClick={() => onDraft({ ...draft, type, args: request.args })}
+            onClick={() => onDraft(choose(request, draft, type))}
           >
             {t(`chat.approval.${type}`)}
           </Button>
         ))}
+        {editing && (
+          <Button size="sm" onClick={() => onDraft(choose(request, draft, null))}>
+            {t("chat.edit.cancel")}
+          </Button>
+        )}
       </div>
       {draft.type === "reject" && (
         <div className="mt-3">
@@ -99,9 +108,7 @@ export interface ApprovalProps {
 export function Approval({ requests, allowed, onDecide }: ApprovalProps) {
   const { t } = useTranslation();
   const title = useId();
-  const [drafts, setDrafts] = useState<Draft[]>(() =>
-    requests.map(({ args }) => ({ type: null, args, message: "" })),
-  );
+  const [drafts, setDrafts] = useState<Draft[]>(() => requests.map(undecided));
   const decisions = requests.flatMap((request, i) => {
     const draft = drafts[i];
     return (draft && decisionOf(request, draft)) ?? [];
@@ -109,6 +116,7 @@ export function Approval({ requests, allowed, onDecide }: ApprovalProps) {
   const complete = decisions.length === requests.length;
   const single = requests.length === 1;
   const approvable = allowed.every((types) => types.includes("approve"));
+  const decided = drafts.some(({ type }) => type !== null && type !== "approve");
   return (
     <section
       aria-labelledby={title}
@@ -124,7 +132,7 @@ export function Approval({ requests, allowed, onDecide }: ApprovalProps) {
           key={i}
           request={request}
           allowed={allowed[i] ?? []}
-          draft={drafts[i] ?? { type: null, args: request.args, message: "" }}
+          draft={drafts[i] ?? undecided(request)}
           single={single}
           onDraft={(draft) => {
             if (single && draft.type === "approve") return onDecide([{ type: "approve" }]);
@@ -134,7 +142,10 @@ export function Approval({ requests, allowed, onDecide }: ApprovalProps) {
       ))}
       <div className="flex flex-wrap justify-end gap-2">
         {approvable && !single && (
-          <Button onClick={() => onDecide(requests.map(() => ({ type: "approve" })))}>
+          <Button
+            disabled={decided}
+            onClick={() => onDecide(requests.map(() => ({ type: "approve" })))}
+          >
             {t("chat.approval.approveAll")}
           </Button>
         )}

@@ -7,6 +7,7 @@ import type { Attachment } from "@/chat/use-uploads";
 import { IconButton } from "@/components/button";
 import { cn } from "@/components/cn";
 import { formatBytes } from "@/lib/format";
+import { revealHidden } from "@/markdown/hidden";
 
 interface ChipProps {
   name: string;
@@ -17,7 +18,8 @@ interface ChipProps {
   children?: ReactNode;
 }
 
-function Chip({ name, note, failed, progress, children }: ChipProps) {
+function Chip({ note, failed, progress, children, ...props }: ChipProps) {
+  const name = revealHidden(props.name);
   return (
     <li
       className={cn(

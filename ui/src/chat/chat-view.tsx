@@ -29,25 +29,28 @@ export interface ChatViewProps {
 }
 
 /** Makes the conversation that files are sent to before anything is said in it. */
-function useEnsureThread(threadId: string | null) {
+function useEnsureThread(threadId: string | null, visit: number) {
   const made = useRef<Promise<string> | null>(null);
   const id = useRef(threadId);
-  if (id.current !== threadId) {
+  const at = useRef(visit);
+  if (id.current !== threadId || at.current !== visit) {
     id.current = threadId;
+    at.current = visit;
     made.current = null;
   }
   return useCallback((title: string) => {
     if (id.current) return Promise.resolve(id.current);
+    const asked = at.current;
     made.current ??= requestJson<{ thread_id: string }>("/threads", {
       method: "POST",
       json: { metadata: { title } },
     }).then(
       (thread) => {
-        adoptThread(thread.thread_id);
+        if (at.current === asked) adoptThread(thread.thread_id);
         return thread.thread_id;
       },
       (error) => {
-        made.current = null;
+        if (at.current === asked) made.current = null;
         throw error;
       },
     );
@@ -63,10 +66,10 @@ export function ChatView({ ref, threadId, onSettings, onRunning }: ChatViewProps
   const scroll = useScroll();
   const composer = useRef<ComposerHandle>(null);
   const code = useSettings().data?.chatModelProvider === "direct";
-  const uploads = useUploads(useEnsureThread(threadId));
+  const uploads = useUploads(visit, useEnsureThread(threadId, visit));
   useFollow(threadId, chat);
   const { state } = useRejoin(threadId, chat);
-  const { running, messages, error } = chat;
+  const { running, loading, messages, error } = chat;
   const questions = running || error ? [] : questionsOf(chat.stream.interrupts);
 
   useImperativeHandle(ref, () => ({
@@ -79,15 +82,18 @@ export function ChatView({ ref, threadId, onSettings, onRunning }: ChatViewProps
   const { toEnd } = scroll;
   const say = useCallback(
     (content: string) => {
-      if (threadId && !begun) void patchTitle(threadId, titleOf(content)).catch(() => undefined);
+      // While it is loading nobody knows whether it has begun: then it keeps its title.
+      if (threadId && !begun && !loading)
+        void patchTitle(threadId, titleOf(content)).catch(() => undefined);
       void send(content);
       toEnd();
     },
-    [begun, send, threadId, toEnd],
+    [begun, loading, send, threadId, toEnd],
   );
-  const free = !running && !error && !chat.loading && questions.length === 0 && state !== "dead";
+  const free = !running && !error && !loading && questions.length === 0 && state !== "dead";
   const { queue, add, remove, hold, sendNow } = useQueue({
     threadId,
+    visit,
     free: free && begun,
     send: say,
   });

@@ -14,10 +14,12 @@ import { useTranslation } from "react-i18next";
 import { AttachmentChips } from "@/chat/attachments";
 import { withFiles } from "@/chat/content";
 import { GrowingField } from "@/chat/growing-field";
+import { sends } from "@/chat/sends";
 import type { Uploads } from "@/chat/use-uploads";
 import { IconButton } from "@/components/button";
 import { cn } from "@/components/cn";
 import { readKept, writeKept } from "@/lib/kept-state";
+import { tabStorage } from "@/lib/storage";
 
 /** What others may do with the composer. */
 export interface ComposerHandle {
@@ -42,19 +44,12 @@ const draftName = (threadId: string | null) => `sandbox-agent.draft.${threadId ?
 
 /** What was typed but not sent, kept for the tab. */
 function useDraft(threadId: string | null) {
-  const [text, setText] = useState(() => readKept(sessionStorage, draftName(threadId), ""));
+  const [text, setText] = useState(() => readKept(tabStorage, draftName(threadId), ""));
   useEffect(() => {
-    writeKept(sessionStorage, draftName(threadId), text || undefined);
-    if (threadId) writeKept(sessionStorage, draftName(null), undefined);
+    writeKept(tabStorage, draftName(threadId), text || undefined);
+    if (threadId) writeKept(tabStorage, draftName(null), undefined);
   }, [threadId, text]);
   return [text, setText] as const;
-}
-
-/** Enter sends, but not where it ends the input of a character, nor on a phone's keyboard. */
-function sends(event: KeyboardEvent): boolean {
-  if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return false;
-  if (event.ctrlKey || event.metaKey) return true;
-  return !matchMedia("(pointer: coarse) and (max-width: 40rem)").matches;
 }
 
 function pastedFiles(event: ClipboardEvent): File[] {

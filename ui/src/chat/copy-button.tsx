@@ -16,11 +16,12 @@ export function CopyButton({ text }: { text: () => string }) {
     const timer = setTimeout(() => setCopied(false), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [copied]);
+  const failed = () => toast(t("chat.copyFailed"), "error");
+  // It is missing on plain http, but for this host.
   const copy = () =>
-    navigator.clipboard.writeText(text()).then(
-      () => setCopied(true),
-      () => toast(t("chat.copyFailed"), "error"),
-    );
+    navigator.clipboard
+      ? navigator.clipboard.writeText(text()).then(() => setCopied(true), failed)
+      : failed();
   return (
     <MessageButton
       label={t(copied ? "chat.copied" : "chat.copy")}

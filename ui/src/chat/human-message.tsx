@@ -9,8 +9,10 @@ import { messageText, splitFiles, withFiles } from "@/chat/content";
 import { CopyButton } from "@/chat/copy-button";
 import { GrowingField } from "@/chat/growing-field";
 import { MessageButton } from "@/chat/message-button";
+import { sends } from "@/chat/sends";
 import { Button } from "@/components/button";
 import { cn } from "@/components/cn";
+import { revealHidden } from "@/markdown/hidden";
 import { Markdown } from "@/markdown/markdown";
 
 /** Code in fences is shown as such; all other text as it was typed. */
@@ -39,7 +41,7 @@ function Editor({ text, onSave, onCancel }: EditorProps) {
       event.stopPropagation();
       onCancel();
     }
-    if (event.key === "Enter" && !event.shiftKey) {
+    if (sends(event)) {
       event.preventDefault();
       save();
     }
@@ -112,7 +114,7 @@ export const HumanMessage = memo(function HumanMessage(props: HumanMessageProps)
               !fenced && code && "font-mono text-sm",
             )}
           >
-            {fenced ? <Markdown text={text} /> : text}
+            {fenced ? <Markdown text={text} /> : revealHidden(text)}
           </div>
         )}
         <div className="flex items-center text-muted">

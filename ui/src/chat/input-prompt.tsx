@@ -4,6 +4,8 @@ import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/button";
 import { TextInput } from "@/components/field";
+import { isWriting } from "@/lib/shortcuts";
+import { revealHidden } from "@/markdown/hidden";
 
 export interface InputPromptProps {
   prompt: string;
@@ -18,7 +20,10 @@ export function InputPrompt({ prompt, password, onLine }: InputPromptProps) {
   const id = useId();
   const [line, setLine] = useState("");
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  // Who is writing something goes on with it.
+  useEffect(() => {
+    if (!isWriting(document.activeElement)) field.current?.focus();
+  }, []);
   const onSubmit = (event: FormEvent) => {
     event.preventDefault();
     onLine(line);
@@ -33,7 +38,7 @@ export function InputPrompt({ prompt, password, onLine }: InputPromptProps) {
         {t("chat.input.title")}
       </h2>
       <label htmlFor={id} className="font-mono text-sm break-words whitespace-pre-wrap">
-        {prompt.trim() || t("chat.input.noPrompt")}
+        {revealHidden(prompt).trim() || t("chat.input.noPrompt")}
       </label>
       <div className="flex gap-2">
         <TextInput

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { CirclePause } from "lucide-react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Approval } from "@/chat/approval";
 import { InputPrompt } from "@/chat/input-prompt";
@@ -13,38 +14,45 @@ export interface QuestionsProps {
   onContinue: () => void;
 }
 
-/** What the run waits for. */
-export function Questions({ questions, onAnswer, onContinue }: QuestionsProps) {
+type QuestionViewProps = Omit<QuestionsProps, "questions"> & { question: Question };
+
+function QuestionView({ question, onAnswer, onContinue }: QuestionViewProps) {
   const { t } = useTranslation();
-  return questions.map((question, i) => {
-    const key = question.id || i;
-    const answer = (value: unknown) => onAnswer([{ id: question.id, value }]);
-    if (question.kind === "approval")
-      return (
-        <Approval
-          key={key}
-          requests={question.requests}
-          allowed={question.allowed}
-          onDecide={(decisions) => answer({ decisions })}
-        />
-      );
-    if (question.kind === "input")
-      return (
-        <InputPrompt
-          key={key}
-          prompt={question.prompt}
-          password={question.password}
-          onLine={answer}
-        />
-      );
+  const answer = (value: unknown) => onAnswer([{ id: question.id, value }]);
+  if (question.kind === "approval")
     return (
-      <div key={key} className="flex items-center gap-3 rounded-2xl border border-line p-4">
-        <CirclePause aria-hidden className="size-5 text-warn" />
-        <p className="flex-1">{t("chat.breakpoint.title")}</p>
-        <Button variant="primary" onClick={onContinue}>
-          {t("chat.breakpoint.continue")}
-        </Button>
-      </div>
+      <Approval
+        requests={question.requests}
+        allowed={question.allowed}
+        onDecide={(decisions) => answer({ decisions })}
+      />
     );
-  });
+  if (question.kind === "input")
+    return <InputPrompt prompt={question.prompt} password={question.password} onLine={answer} />;
+  return (
+    <div className="flex items-center gap-3 rounded-2xl border border-line p-4">
+      <CirclePause aria-hidden className="size-5 text-warn" />
+      <p className="flex-1">{t("chat.breakpoint.title")}</p>
+      <Button variant="primary" onClick={onContinue}>
+        {t("chat.breakpoint.continue")}
+      </Button>
+    </div>
+  );
+}
+
+/** What the run waits for. One answer goes on its way; the run then asks what is still open. */
+export function Questions({ questions, onAnswer, onContinue }: QuestionsProps) {
+  const [isSent, setIsSent] = useState(false);
+  const once =
+    <T extends unknown[]>(action: (...args: T) => void) =>
+    (...args: T) => {
+      if (isSent) return;
+      setIsSent(true);
+      action(...args);
+    };
+  return questions.map((question, i) => (
+    <div key={question.id || i} inert={isSent}>
+      <QuestionView question={question} onAnswer={once(onAnswer)} onContinue={once(onContinue)} />
+    </div>
+  ));
 }

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import { splitFiles } from "@/chat/content";
 import type { Queued } from "@/chat/use-queue";
 import { IconButton } from "@/components/button";
+import { revealHidden } from "@/markdown/hidden";
 
 export interface QueueListProps {
   queue: readonly Queued[];
@@ -28,7 +29,7 @@ export function QueueList({ queue, idle, onSend, onRemove }: QueueListProps) {
           >
             <Clock aria-hidden className="size-4 shrink-0 text-muted" />
             <span className="flex-1 truncate text-sm">
-              {text || files.map((file) => file.name).join(", ")}
+              {revealHidden(text || files.map((file) => file.name).join(", "))}
             </span>
             {idle && (
               <IconButton label={t("chat.queue.send")} size="sm" onClick={() => onSend(item)}>

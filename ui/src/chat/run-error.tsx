@@ -3,6 +3,7 @@ import { CircleAlert, RotateCcw } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/button";
 import type { Problem } from "@/lib/errors";
+import { openThread } from "@/lib/thread-url";
 
 export interface RunErrorProps {
   problem: Problem;
@@ -13,10 +14,27 @@ export interface RunErrorProps {
 /** Errors that another model, key or address would mend. */
 const MODEL = /model|api.?key|authenticat|provider|quota|401|403/i;
 
+/** There is no such conversation: it was deleted, or belongs to somebody else. */
+function Missing() {
+  const { t } = useTranslation();
+  return (
+    <section
+      role="alert"
+      className="flex flex-wrap items-center justify-between gap-3 rounded-2xl border border-line p-4"
+    >
+      <h2 className="font-semibold">{t("chat.error.missing")}</h2>
+      <Button size="sm" variant="primary" onClick={() => openThread(null)}>
+        {t("chat.threads.new")}
+      </Button>
+    </section>
+  );
+}
+
 /** Why a run has ended before its time. */
 export function RunError({ problem, onRetry, onSettings }: RunErrorProps) {
   const { t } = useTranslation();
-  const { kind, text, offline } = problem;
+  const { kind, text, offline, status } = problem;
+  if (status === 404) return <Missing />;
   return (
     <section
       role="alert"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { HumanMessage, Message } from "@langchain/langgraph-sdk";
 import { useStream } from "@langchain/langgraph-sdk/react";
-import { useCallback, useEffect, useMemo, useRef } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { GRAPH } from "@/api/client";
 import { titleOf } from "@/chat/content";
 import { type ChatValues, headOf, isSaved, marksOf, newestBranch, statesOf } from "@/chat/history";
@@ -12,6 +12,8 @@ import { useClient } from "@/chat/use-client";
 import { useHistory } from "@/chat/use-history";
 import { keepItems } from "@/lib/equal";
 import { describeError } from "@/lib/errors";
+import { newId } from "@/lib/id";
+import { tabStorage } from "@/lib/storage";
 import { adoptThread, useVisit } from "@/lib/thread-url";
 import { appendLive, clearLive } from "@/tools/live-store";
 
@@ -25,7 +27,7 @@ type RunOptions = Parameters<ReturnType<typeof useStream<ChatValues>>["submit"]>
 
 /** A person's message as it is sent; the id is ours, so that it is known when it comes back. */
 export function humanMessage(content: string): HumanMessage {
-  return { id: crypto.randomUUID(), type: "human", content };
+  return { id: newId(), type: "human", content };
 }
 
 /** Messages that keep their identity while their content is the same. */
@@ -95,7 +97,7 @@ export function useChat(threadId: string | null) {
       mutate,
     },
     fetchStateHistory: true,
-    reconnectOnMount: true,
+    reconnectOnMount: () => tabStorage,
     throttle: DRAW_MS,
     onMetadataEvent: startOver,
     onCustomEvent: (event) => {
@@ -178,12 +180,19 @@ export function useChat(threadId: string | null) {
     return submit(lost ? [last] : null, {});
   }, [submit]);
 
+  /** The refusal of an answer: the question is no longer open, or not as it was. */
+  const [refusal, setRefusal] = useState<unknown>(null);
   const answer = useCallback(
     (answers: readonly Answer[]) => {
       const open = now.current.stream.interrupts.length;
-      return submit(null, { command: { resume: resumeOf(answers, open) } });
+      const onError = (error: unknown) => {
+        if (describeError(error).status !== 400) return;
+        setRefusal(error);
+        if (thread.current) void reload(thread.current).catch(() => undefined);
+      };
+      return submit(null, { command: { resume: resumeOf(answers, open) }, onError });
     },
-    [submit],
+    [submit, reload],
   );
 
   const stop = useCallback(async () => {
@@ -227,7 +236,7 @@ export function useChat(threadId: string | null) {
     reload,
     loading: stream.isThreadLoading,
     running: stream.isLoading,
-    error: stream.error,
+    error: stream.error === refusal ? undefined : stream.error,
     send,
     edit,
     regenerate,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 import { useCallback, useEffect, useRef } from "react";
+import { newId } from "@/lib/id";
 import { useKept } from "@/lib/kept-state";
+import { tabStorage } from "@/lib/storage";
 
 /** A message that waits for the run before it. */
 export interface Queued {
@@ -11,8 +13,15 @@ export interface Queued {
   held?: boolean;
 }
 
+/** The empty page has become a conversation: what waits on it belongs there. */
+export function moveNew(all: Queued[], thread: string): Queued[] {
+  if (!all.some((item) => item.thread === null)) return all;
+  return all.map((item) => (item.thread === null ? { ...item, thread } : item));
+}
+
 interface Options {
   threadId: string | null;
+  visit: number;
   /** Whether the next one may go now. */
   free: boolean;
   send: (content: string) => void;
@@ -22,15 +31,22 @@ interface Options {
  * Messages that were written while a run went on. They are kept for the tab, and each is sent when
  * the run before it has ended well; after a stop or an error they wait for the reader.
  */
-export function useQueue({ threadId, free, send }: Options) {
-  const [all, setAll] = useKept<Queued[]>(sessionStorage, "sandbox-agent.queue", []);
+export function useQueue({ threadId, visit, free, send }: Options) {
+  const [all, setAll] = useKept<Queued[]>(tabStorage, "sandbox-agent.queue", []);
   const queue = all.filter((item) => item.thread === threadId);
   const next = queue[0];
   const sent = useRef("");
 
+  const last = useRef({ threadId, visit });
+  useEffect(() => {
+    const before = last.current;
+    last.current = { threadId, visit };
+    if (threadId && before.threadId === null && before.visit === visit)
+      setAll((old) => moveNew(old, threadId));
+  }, [threadId, visit, setAll]);
+
   const add = useCallback(
-    (content: string) =>
-      setAll((old) => [...old, { id: crypto.randomUUID(), thread: threadId, content }]),
+    (content: string) => setAll((old) => [...old, { id: newId(), thread: threadId, content }]),
     [setAll, threadId],
   );
   const remove = useCallback(

@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { type UploadedFile, uploadFiles } from "@/api/files";
 import { describeError } from "@/lib/errors";
+import { newId } from "@/lib/id";
 
 /** A file beside the message that is being written. */
 export interface Attachment {
@@ -24,19 +25,26 @@ export function distinctName(name: string, taken: ReadonlySet<string>): string {
 
 /**
  * The attachments of the composer. Each is sent at once, alone, so that each has its progress and
- * can be taken away. `ensureThread` gives the conversation that they belong to.
+ * can be taken away. `ensureThread` gives the conversation that they belong to; on another visit
+ * they are gone.
  */
-export function useUploads(ensureThread: (title: string) => Promise<string>) {
+export function useUploads(visit: number, ensureThread: (title: string) => Promise<string>) {
   const [items, setItems] = useState<Attachment[]>([]);
   const aborts = useRef(new Map<string, AbortController>());
+  /** The names of the chips that are shown; also of those that are not drawn yet. */
   const names = useRef(new Set<string>());
+  useEffect(() => {
+    names.current = new Set(items.map(({ file }) => file.name));
+  }, [items]);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a visit ends with the next one
   useEffect(() => {
     const running = aborts.current;
     return () => {
       for (const abort of running.values()) abort.abort();
+      setItems((old) => (old.length > 0 ? [] : old));
     };
-  }, []);
+  }, [visit]);
 
   const change = useCallback((id: string, to: Partial<Attachment>) => {
     setItems((old) => old.map((item) => (item.id === id ? { ...item, ...to } : item)));
@@ -71,7 +79,7 @@ export function useUploads(ensureThread: (title: string) => Promise<string>) {
         const name = distinctName(file.name || "file", names.current);
         names.current.add(name);
         const named = name === file.name ? file : new File([file], name, { type: file.type });
-        return { id: crypto.randomUUID(), file: named, progress: 0, state: "sending" };
+        return { id: newId(), file: named, progress: 0, state: "sending" };
       });
       setItems((old) => [...old, ...added]);
       for (const item of added) void start(item);

@@ -27,7 +27,11 @@ export function Working() {
         ))}
       </span>
       {t("chat.working")}
-      {seconds >= 3 && <span aria-hidden className="tabular-nums">{`${seconds} s`}</span>}
+      {seconds >= 3 && (
+        <span aria-hidden className="tabular-nums">
+          {t("tools.seconds", { seconds })}
+        </span>
+      )}
     </p>
   );
 }

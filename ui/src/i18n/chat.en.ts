@@ -111,6 +111,7 @@ export const chat = {
     lost: "The server could not be reached",
     lostText: "What was said last may not have arrived. Nothing is said twice when you try again.",
     unknown: "No reason was given.",
+    missing: "This conversation does not exist.",
     settings: "Open settings",
   },
   connection: {

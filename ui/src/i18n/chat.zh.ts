@@ -110,6 +110,7 @@ export const chat = {
     lost: "无法连接到服务器",
     lostText: "最后的消息可能没有送达。重试不会重复发送。",
     unknown: "没有给出原因。",
+    missing: "此对话不存在。",
     settings: "打开设置",
   },
   connection: {

@@ -7,6 +7,7 @@ import i18next from "i18next";
 import { initReactI18next } from "react-i18next";
 import { en } from "@/i18n/en";
 import { zh } from "@/i18n/zh";
+import { browserStorage } from "@/lib/storage";
 
 const KEY = "sandbox-agent.language";
 
@@ -15,14 +16,14 @@ export type Language = keyof typeof languages;
 
 /** The language that was chosen here before, else the browser's. */
 function initial(): Language {
-  const kept = localStorage.getItem(KEY);
+  const kept = browserStorage.getItem(KEY);
   if (kept === "en" || kept === "zh") return kept;
   return navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
 }
 
 /** Change the language of the page, and remember it. */
 export function setLanguage(language: Language) {
-  localStorage.setItem(KEY, language);
+  browserStorage.setItem(KEY, language);
   document.documentElement.lang = language;
   void i18next.changeLanguage(language);
 }

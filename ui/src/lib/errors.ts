@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /** What went wrong, in words for people. */
 
+import { revealHidden } from "@/markdown/hidden";
+
 /** An error as it is shown: a short kind, if there is one, and the text. */
 export interface Problem {
   kind: string;
@@ -35,8 +37,7 @@ function isOffline(error: Error & { status?: number }): boolean {
   return NETWORK_NAMES.includes(error.name) && NETWORK.test(error.message);
 }
 
-/** Describe anything that was thrown or sent as an error. */
-export function describeError(error: unknown): Problem {
+function describe(error: unknown): Problem {
   if (typeof error === "string")
     return { kind: "", text: bodyText(error), offline: false, status: 0 };
   if (!(error instanceof Error)) {
@@ -55,4 +56,10 @@ export function describeError(error: unknown): Problem {
     offline: isOffline(error),
     status: typeof status === "number" ? status : 0,
   };
+}
+
+/** Describe anything that was thrown or sent as an error; what it says hides nothing. */
+export function describeError(error: unknown): Problem {
+  const problem = describe(error);
+  return { ...problem, kind: revealHidden(problem.kind), text: revealHidden(problem.text) };
 }

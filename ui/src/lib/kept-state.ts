@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /** State that outlives a reload of the tab. */
 import { useEffect, useState } from "react";
+import type { KeptStorage } from "@/lib/storage";
 
 /** What is kept under a name, or `otherwise` when nothing usable is. */
-export function readKept<T>(storage: Storage, name: string, otherwise: T): T {
+export function readKept<T>(storage: KeptStorage, name: string, otherwise: T): T {
   try {
     const text = storage.getItem(name);
     return text === null ? otherwise : (JSON.parse(text) as T);
@@ -13,7 +14,7 @@ export function readKept<T>(storage: Storage, name: string, otherwise: T): T {
 }
 
 /** Keep a value; undefined forgets it. A full storage is no reason to stop. */
-export function writeKept(storage: Storage, name: string, value: unknown) {
+export function writeKept(storage: KeptStorage, name: string, value: unknown) {
   try {
     if (value === undefined) storage.removeItem(name);
     else storage.setItem(name, JSON.stringify(value));
@@ -23,7 +24,7 @@ export function writeKept(storage: Storage, name: string, value: unknown) {
 }
 
 /** `useState` whose value is kept in `storage` under `name`. */
-export function useKept<T>(storage: Storage, name: string, initial: T) {
+export function useKept<T>(storage: KeptStorage, name: string, initial: T) {
   const [value, setValue] = useState(() => readKept(storage, name, initial));
   useEffect(() => writeKept(storage, name, value), [storage, name, value]);
   return [value, setValue] as const;

@@ -6,18 +6,29 @@ import { useEffect, useRef } from "react";
 export type Shortcuts = Record<string, () => void>;
 
 /** The name of the keys that are down, as {@link Shortcuts} spells them. */
-export function keyName(event: KeyboardEvent): string {
+export function keyName(
+  event: Pick<KeyboardEvent, "key" | `${"ctrl" | "meta" | "alt" | "shift"}Key`>,
+): string {
   const parts = [];
   if (event.ctrlKey || event.metaKey) parts.push("mod");
   if (event.altKey) parts.push("alt");
-  if (event.shiftKey) parts.push("shift");
-  return [...parts, event.key.toLowerCase()].join("+");
+  const key = event.key.toLowerCase();
+  // Where a sign is on the keyboard, and whether with Shift, is up to its country.
+  const isSign = key.length === 1 && key === event.key.toUpperCase();
+  if (event.shiftKey && !isSign) parts.push("shift");
+  return [...parts, key].join("+");
 }
 
 /** Whether keys go into a text now. */
 export function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+}
+
+/** Whether somebody has begun to write there. */
+export function isWriting(target: Element | null): boolean {
+  if (!isTyping(target)) return false;
+  return !("value" in (target as Element)) || (target as HTMLInputElement).value !== "";
 }
 
 /** Listen for keys. Those without `mod` are left alone while somebody types or a dialog is open. */

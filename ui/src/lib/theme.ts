@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /** Light, dark or as the system has it. The colours themselves are in `index.css`. */
 import { useSyncExternalStore } from "react";
+import { browserStorage } from "@/lib/storage";
 
 const KEY = "sandbox-agent.theme";
 
@@ -12,7 +13,7 @@ const systemDark = matchMedia("(prefers-color-scheme: dark)");
 
 /** What was chosen here before, else "system". */
 export function getTheme(): Theme {
-  const kept = localStorage.getItem(KEY);
+  const kept = browserStorage.getItem(KEY);
   return kept === "light" || kept === "dark" ? kept : "system";
 }
 
@@ -36,7 +37,7 @@ function changed() {
 
 /** Choose a theme, and remember it. */
 export function setTheme(theme: Theme) {
-  localStorage.setItem(KEY, theme);
+  browserStorage.setItem(KEY, theme);
   changed();
 }
 

@@ -11,13 +11,6 @@ import { openThread } from "@/lib/thread-url";
 import { Loading, useReason } from "@/settings/tab-state";
 import { timeAgo } from "@/settings/time";
 
-const runtimes: Record<string, string> = { python: "Python", node: "Node.js", r: "R" };
-
-/** A runtime as people call it. */
-export function runtimeName(runtime: string): string {
-  return runtimes[runtime] ?? runtime;
-}
-
 interface RowProps {
   session: Session;
   onInterrupt: () => void;
@@ -27,7 +20,7 @@ interface RowProps {
 
 function SessionRow({ session, onInterrupt, onStop, onOpen }: RowProps) {
   const { t, i18n } = useTranslation();
-  const name = `${runtimeName(session.runtime)} ${session.session_id.slice(0, 8)}`;
+  const name = `${t(`tools.runtime.${session.runtime}`, session.runtime)} ${session.session_id.slice(0, 8)}`;
   const ago = (time: string) => timeAgo(time, Date.now(), i18n.language);
   const times = [
     t("settings.sessions.started", { time: ago(session.created_at) }),
@@ -37,10 +30,12 @@ function SessionRow({ session, onInterrupt, onStop, onOpen }: RowProps) {
     <li className="flex flex-wrap items-center gap-x-3 gap-y-2 py-3">
       <div className="min-w-40 flex-1">
         <p className="flex flex-wrap items-center gap-2 text-sm font-medium">
-          {runtimeName(session.runtime)}
+          {t(`tools.runtime.${session.runtime}`, session.runtime)}
           <code className="text-xs font-normal text-muted">{session.session_id.slice(0, 8)}</code>
           <Badge tone={session.busy ? "accent" : "neutral"}>
-            {session.busy ? t("settings.sessions.busy") : session.status}
+            {session.busy
+              ? t("settings.sessions.busy")
+              : t(`tools.session.${session.status}`, session.status)}
           </Badge>
         </p>
         <p className="mt-0.5 text-xs text-muted">{times.join(" · ")}</p>
@@ -111,7 +106,9 @@ export function SessionsTab({ onLeave }: { onLeave: () => void }) {
       <Confirm
         open={asked !== null}
         onOpenChange={(open) => !open && setAsked(null)}
-        title={t("settings.sessions.stopTitle", { runtime: runtimeName(asked?.runtime ?? "") })}
+        title={t("settings.sessions.stopTitle", {
+          runtime: t(`tools.runtime.${asked?.runtime}`, asked?.runtime ?? ""),
+        })}
         description={t("settings.sessions.stopText")}
         action={t("settings.sessions.stop")}
         onConfirm={() =>

@@ -11,13 +11,11 @@ import { SandboxTab } from "@/settings/sandbox-tab";
 import { SessionsTab } from "@/settings/sessions-tab";
 
 const tabs = ["model", "sandbox", "sessions", "appearance", "about"] as const;
-export type SettingsTab = (typeof tabs)[number];
+type SettingsTab = (typeof tabs)[number];
 
 export interface SettingsDialogProps {
   open: boolean;
   onOpenChange: (open: boolean) => void;
-  /** The tab that it opens with. */
-  tab?: SettingsTab;
 }
 
 const list = "sticky top-0 z-10 -mx-5 flex overflow-x-auto border-b border-line bg-raised px-2";
@@ -30,12 +28,12 @@ const trigger = cn(
 );
 
 /** Everything that can be set, and what the server says about itself. */
-export function SettingsDialog({ open, onOpenChange, tab = "model" }: SettingsDialogProps) {
+export function SettingsDialog({ open, onOpenChange }: SettingsDialogProps) {
   const { t } = useTranslation();
-  const [current, setCurrent] = useState<SettingsTab>(tab);
+  const [current, setCurrent] = useState<SettingsTab>("model");
   useEffect(() => {
-    if (open) setCurrent(tab);
-  }, [open, tab]);
+    if (open) setCurrent("model");
+  }, [open]);
   const contents: Record<SettingsTab, ReactNode> = {
     model: <ModelTab />,
     sandbox: <SandboxTab />,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { PanelLeftClose, Search, Settings, SquarePen, X } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button, IconButton } from "@/components/button";
 import { cn } from "@/components/cn";
@@ -15,8 +15,6 @@ export interface SidebarProps {
   onSettings: () => void;
   /** Put the sidebar away. */
   onClose: () => void;
-  /** What stands above the settings: the state of the server. */
-  children?: ReactNode;
 }
 
 function SearchField({ text, onText }: { text: string; onText: (text: string) => void }) {
@@ -62,7 +60,7 @@ function SearchField({ text, onText }: { text: string; onText: (text: string) =>
 
 /** The conversations and what leads to the settings. */
 export function Sidebar(props: SidebarProps) {
-  const { current, onOpen, onNew, onDeleted, onSettings, onClose, children } = props;
+  const { current, onOpen, onNew, onDeleted, onSettings, onClose } = props;
   const { t } = useTranslation();
   const [search, setSearch] = useState("");
   return (
@@ -88,7 +86,6 @@ export function Sidebar(props: SidebarProps) {
         <ThreadList current={current} search={search} onOpen={onOpen} onDeleted={onDeleted} />
       </nav>
       <div className="flex flex-col gap-1 border-t border-line p-2">
-        {children}
         <Button variant="ghost" className="w-full justify-start px-2.5" onClick={onSettings}>
           <Settings aria-hidden className="size-4" />
           {t("chat.settings")}

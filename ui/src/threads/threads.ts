@@ -8,6 +8,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { request, requestJson } from "@/api/client";
+import { revealHidden } from "@/markdown/hidden";
 
 /** A conversation without its messages. */
 export interface ThreadSummary {
@@ -18,6 +19,7 @@ export interface ThreadSummary {
 }
 
 const KEY = "threads";
+const ONE = "thread";
 const PAGE = 60;
 
 /** As many conversations as a search looks through. */
@@ -28,7 +30,7 @@ const TITLE_LENGTH = 80;
 /** The title that a conversation has, or null. */
 export function threadTitle(thread: ThreadSummary): string | null {
   const title = thread.metadata?.title;
-  return typeof title === "string" && title.trim() ? title.trim() : null;
+  return typeof title === "string" && title.trim() ? revealHidden(title.trim()) : null;
 }
 
 /** Lines of code that say little of what it does. */
@@ -98,9 +100,19 @@ export function useThreads(pages: number, searching: boolean) {
   return { ...query, hasMore: !searching && (query.data?.length ?? 0) >= limit };
 }
 
+/** A conversation that the list does not have; null asks for none. */
+export function useThread(id: string | null) {
+  return useQuery({
+    queryKey: [ONE, id],
+    queryFn: ({ signal }) => requestJson<ThreadSummary>(path(id ?? ""), { signal }),
+    enabled: id !== null,
+  });
+}
+
 /** Read the list again soon. */
 export function refreshThreads(client: QueryClient) {
   void client.invalidateQueries({ queryKey: [KEY] });
+  void client.invalidateQueries({ queryKey: [ONE] });
 }
 
 type Change = (threads: ThreadSummary[]) => ThreadSummary[];

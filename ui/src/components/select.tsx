@@ -1,2 +1,0 @@
-// SPDX-License-Identifier: MIT
-export { Select, type SelectOption, type SelectProps } from "@/components/field";
