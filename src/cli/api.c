@@ -30,6 +30,7 @@ static const struct option_entry api_options_table[] = {
     {"no-build", 0, NULL, "a missing image is an error"},
     {"allow-degraded", 0, NULL, "start where this host lacks a protection"},
     {"ui-dir", 0, "DIR", "read the page's files from DIR, not from the program"},
+    {"until-eof", 0, NULL, NULL}, /* stops when all that write to its standard input are gone */
     {},
 };
 
@@ -163,7 +164,8 @@ static int base_url_fill(struct server *s, const struct verb_args *args, struct 
 
 static int serve(struct server *s, const struct verb_args *args, struct error *reterr)
 {
-    struct pollfd stop;
+    struct pollfd stop[] = {{.events = POLLIN},
+                            {.fd = verb_flag(args, "until-eof") ? STDIN_FILENO : -1}};
     int r = base_url_fill(s, args, reterr);
 
     if (r < 0)
@@ -180,8 +182,8 @@ static int serve(struct server *s, const struct verb_args *args, struct error *r
     r = api_start(s->api, http_server_url(s->http), reterr);
     if (r == 0) {
         fprintf(stderr, "listening on %s\n", http_server_url(s->http));
-        stop = (struct pollfd){.fd = s->stop_fd, .events = POLLIN};
-        while (poll(&stop, 1, -1) < 0 && errno == EINTR)
+        stop[0].fd = s->stop_fd;
+        while (poll(stop, ARRAY_LEN(stop), -1) < 0 && errno == EINTR)
             ;
     }
     if (!api_stop(s->api, RUNS_GRACE_MS)) {

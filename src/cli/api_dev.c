@@ -17,6 +17,7 @@
 #include "cli/stop_signals.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { LOOK_MS = 250, STOP_MS = 30000, WORDS_MAX = 32, WATCHED = 3 };
+enum { LOOK_MS = 250, STOP_MS = 30000, WORDS_MAX = 32, WATCHED = 4 };
 
 #define STANDARD_UI "ui/dist"
 
@@ -45,11 +46,14 @@ struct watched {
 };
 
 struct dev {
-    struct watched files[WATCHED]; /* the program, the settings, the page */
+    struct watched files[WATCHED]; /* the program, the settings, the page, its directory */
     const char *argv[WORDS_MAX + 1];
     size_t ui_word; /* where --ui-dir stands among them */
     char **env;
-    pid_t child; /* 0: it has ended */
+    pid_t child;          /* 0: it has ended */
+    bool is_due;          /* it could not be started */
+    struct error failure; /* why, as it was said */
+    int life[2];          /* a pipe: the child's standard input ends when we are gone */
     int stop_fd;
     struct stop_signals signals;
 };
@@ -127,7 +131,8 @@ static int ui_dir_fill(const struct verb_args *args, const char *program, char *
 static int files_fill(struct dev *d, const struct verb_args *args, char *ui_dir, size_t size,
                       struct error *reterr)
 {
-    struct watched *program = &d->files[0], *settings = &d->files[1], *page = &d->files[2];
+    struct watched *program = &d->files[0], *settings = &d->files[1], *page = &d->files[2],
+                   *page_dir = &d->files[3];
     ssize_t len = readlink("/proc/self/exe", program->path, sizeof(program->path) - 1);
     int r;
 
@@ -137,12 +142,15 @@ static int files_fill(struct dev *d, const struct verb_args *args, char *ui_dir,
     program->name = "the program";
     settings->name = "the settings' file";
     settings->may_be_missing = true;
-    page->name = "the page";
+    page->name = page_dir->name = "the page";
     if (str_copy(settings->path, sizeof(settings->path), verb_option(args, "env-file", ".env")) < 0)
         return error_set(reterr, ERR_INVALID, "--env-file is too long");
     if ((r = ui_dir_fill(args, program->path, ui_dir, size, reterr)) < 0)
         return r;
-    page->may_be_missing = !is_dir(ui_dir);
+    page->may_be_missing = page_dir->may_be_missing = !is_dir(ui_dir);
+    /* Its names are routes, which are made when the server starts. */
+    if (str_copy(page_dir->path, sizeof(page_dir->path), ui_dir) < 0)
+        return error_set(reterr, ERR_INVALID, "--ui-dir is too long");
     return path_join(page->path, sizeof(page->path), ui_dir, "index.html", reterr);
 }
 
@@ -159,7 +167,7 @@ static int argv_fill(struct dev *d, const struct verb_args *args, const char *ui
     for (size_t i = 0; i < args->given_count; i++) {
         const struct option_given *given = &args->given[i];
 
-        if (n + 4 > WORDS_MAX)
+        if (n + 5 > WORDS_MAX)
             return error_set(reterr, ERR_LIMIT, "too many options");
         if (str_eq(given->entry->name, "ui-dir"))
             continue;
@@ -169,6 +177,7 @@ static int argv_fill(struct dev *d, const struct verb_args *args, const char *ui
         if (given->value)
             d->argv[n++] = given->value;
     }
+    d->argv[n++] = "--until-eof";
     d->ui_word = n;
     d->argv[n + 1] = ui_dir;
     return 0;
@@ -197,19 +206,23 @@ static int env_fill(struct dev *d, struct error *reterr)
 /* In a session of its own: a Ctrl-C reaches it once, by us. */
 static int child_start(struct dev *d, struct error *reterr)
 {
-    static const struct spawn_fd fds[] = {{STDOUT_FILENO, 1}, {STDERR_FILENO, 2}};
+    const struct spawn_fd fds[] = {{d->life[0], 0}, {STDOUT_FILENO, 1}, {STDERR_FILENO, 2}};
+    int r;
 
     files_use(d);
     /* Until there is one, the page is the program's own. */
     d->argv[d->ui_word] = is_dir(d->argv[d->ui_word + 1]) ? "--ui-dir" : NULL;
-    return spawn_start(&(struct spawn_options){.size = sizeof(struct spawn_options),
-                                               .path = d->files[0].path,
-                                               .argv = (char *const *)d->argv,
-                                               .env = d->env,
-                                               .fds = fds,
-                                               .fd_count = ARRAY_LEN(fds),
-                                               .new_session = true},
-                       &d->child, reterr);
+    r = spawn_start(&(struct spawn_options){.size = sizeof(struct spawn_options),
+                                            .path = d->files[0].path,
+                                            .argv = (char *const *)d->argv,
+                                            .env = d->env,
+                                            .fds = fds,
+                                            .fd_count = ARRAY_LEN(fds),
+                                            .new_session = true},
+                    &d->child, reterr);
+    if (r < 0)
+        d->child = 0;
+    return r;
 }
 
 /* Takes its status when it has ended. */
@@ -257,12 +270,31 @@ static int signals_take(struct dev *d, struct error *reterr)
     return stop_signals_take(&d->signals, reterr);
 }
 
+static int life_open(struct dev *d, struct error *reterr)
+{
+    return pipe2(d->life, O_CLOEXEC) < 0 ? error_sys(reterr, errno, "cannot make a pipe") : 0;
+}
+
 static void say(const char *what, const char *rest)
 {
-    char text[160];
+    char text[sizeof(struct error) + 80];
 
     snprintf(text, sizeof(text), "%s%s", what, rest);
     screen_message(text);
+}
+
+/*
+ * A program that a linker still writes, or has taken away, is tried at every look until it can be
+ * started: the file may not change any more when its writer is done.
+ */
+static void child_try(struct dev *d)
+{
+    struct error error = {};
+
+    d->is_due = child_start(d, &error) < 0;
+    if (d->is_due && !str_eq(error.text, d->failure.text))
+        say(error.text, "; it is tried again");
+    d->failure = error;
 }
 
 /* Until a signal comes. A server that has ended by itself waits for what is changed next. */
@@ -276,11 +308,17 @@ static int watch(struct dev *d, struct error *reterr)
 
         if (d->child > 0 && child_is_over(d, &status))
             say("the server has ended; it starts again when something is changed", "");
-        if (n < 0 || !(name = files_changed(d)))
+        if (n < 0)
+            continue;
+        if (d->is_due) {
+            child_try(d);
+            continue;
+        }
+        if (!(name = files_changed(d)))
             continue;
         say(name, " has changed: the server starts again, its sandboxes stay");
         child_stop(d, SIGUSR2);
-        r = child_start(d, reterr);
+        child_try(d);
     }
     child_stop(d, SIGTERM);
     return r;
@@ -288,18 +326,20 @@ static int watch(struct dev *d, struct error *reterr)
 
 int api_dev_main(const struct verb_args *args)
 {
-    struct dev d = {.stop_fd = -1};
+    struct dev d = {.stop_fd = -1, .life = {-1, -1}};
     char ui_dir[PATH_LEN];
     struct error error = {};
     int r = files_fill(&d, args, ui_dir, sizeof(ui_dir), &error);
 
     if (r == 0 && (r = argv_fill(&d, args, ui_dir, &error)) == 0 &&
-        (r = env_fill(&d, &error)) == 0 && (r = signals_take(&d, &error)) == 0) {
+        (r = env_fill(&d, &error)) == 0 && (r = life_open(&d, &error)) == 0 &&
+        (r = signals_take(&d, &error)) == 0) {
         r = watch(&d, &error);
         stop_signals_leave(&d.signals);
     }
     if (d.stop_fd >= 0)
         close(d.stop_fd);
+    fd_close_all(d.life, d.life[0] < 0 ? 0 : 2);
     free(d.env);
     return r < 0 ? verb_fail(&error) : 0;
 }

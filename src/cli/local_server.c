@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The server gets a session of its own (setsid), so that a Ctrl-C at our terminal reaches only us:
- * we end it, in order, when we are done.
+ * we end it, in order, when we are done. Its standard input is a pipe that only we write to: when
+ * we are killed, its end tells the server. The files that it needs are opened below a directory
+ * that was looked at first, because a log that is somebody else's link or FIFO is a trap.
  */
 #include "cli/local_server.h"
 
@@ -11,6 +13,7 @@
 #include "base/log.h"
 #include "base/spawn.h"
 #include "base/str.h"
+#include "cli/port_owner.h"
 #include "http/client.h"
 #include "wire/url.h"
 
@@ -132,42 +135,89 @@ static int listen_fill(const char *url, char *ret, size_t size, struct error *re
     return 0;
 }
 
-/* ---- starting one ---- */
+/* ---- its files ---- */
 
-/* The last start's lines stay, until there are many. */
-static int log_open(const struct settings *s, char *ret_path, size_t size, struct error *reterr)
+/* With a sticky bit others can add to it, but not take the place of what is ours. */
+static int state_open(const char *path, struct error *reterr)
 {
-    char old[PATH_LEN];
+    auto_fd int dir = -1;
     struct stat st;
-    int fd, r = path_make_dirs(s->state_dir, 0700, reterr);
+    int r = path_make_dirs(path, 0700, reterr);
 
-    if (r < 0 || (r = path_join(ret_path, size, s->state_dir, "server.log", reterr)) < 0 ||
-        (r = path_join(old, sizeof(old), s->state_dir, "server.log.1", reterr)) < 0)
+    if (r < 0 || (r = dir = path_open_dir(AT_FDCWD, path, reterr)) < 0)
         return r;
-    if (stat(ret_path, &st) == 0 && st.st_size > LOG_MAX)
-        (void)!rename(ret_path, old);
-    fd = open(ret_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd < 0 ? error_sys(reterr, errno, "cannot write '%s'", ret_path) : fd;
+    if (fstat(dir, &st) < 0)
+        return error_sys(reterr, errno, "cannot look at '%s'", path);
+    if (st.st_uid != geteuid() || ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX)))
+        return error_set(reterr, ERR_DENIED,
+                         "the state directory '%s' is not its user's alone: it must belong to user "
+                         "%u, and nobody else may write to it",
+                         path, (unsigned)geteuid());
+    return TAKE_FD(dir);
 }
 
-static int server_start(const struct settings *s, struct local_server *ret, const char *listen,
-                        struct error *reterr)
+static int file_open(int dir, const char *name, int flags, struct error *reterr)
 {
-    const char *argv[] = {"sandbox-agent", "api",         "--listen", listen,
-                          "--env-file",    ret->env_file, NULL};
-    auto_fd int log = log_open(s, ret->log, sizeof(ret->log), reterr);
+    auto_fd int fd =
+        openat(dir, name, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return error_sys(reterr, errno, "cannot open '%s' of the state directory", name);
+    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+        return error_set(reterr, ERR_DENIED, "'%s' of the state directory is no file of ours",
+                         name);
+    return TAKE_FD(fd);
+}
+
+/* The last start's lines stay, until there are many. */
+static int log_open(int dir, struct error *reterr)
+{
+    static const char name[] = "server.log";
+    auto_fd int fd = file_open(dir, name, O_WRONLY | O_APPEND, reterr);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= LOG_MAX ||
+        renameat(dir, name, dir, "server.log.1") < 0)
+        return TAKE_FD(fd);
+    return file_open(dir, name, O_WRONLY | O_APPEND, reterr);
+}
+
+/* ---- starting one ---- */
+
+static int server_start(int dir, struct local_server *s, const char *listen, struct error *reterr)
+{
+    const char *argv[] = {"sandbox-agent", "api",        "--until-eof", "--listen",
+                          listen,          "--env-file", s->env_file,   NULL};
+    auto_fd int log = log_open(dir, reterr), theirs = -1, ours = -1;
+    int ends[2], r;
 
     if (log < 0)
         return log;
-    if (!ret->env_file)
-        argv[4] = NULL;
-    return spawn_start(&(struct spawn_options){.size = sizeof(struct spawn_options),
-                                               .path = "/proc/self/exe",
-                                               .argv = (char *const *)argv,
-                                               .fds = (const struct spawn_fd[]){{log, 1}, {log, 2}},
-                                               .fd_count = 2,
-                                               .new_session = true},
-                       &ret->pid, reterr);
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return error_sys(reterr, errno, "cannot make a pipe");
+    theirs = ends[0];
+    ours = ends[1];
+    if (!s->env_file)
+        argv[5] = NULL;
+    r = spawn_start(
+        &(struct spawn_options){.size = sizeof(struct spawn_options),
+                                .path = "/proc/self/exe",
+                                .argv = (char *const *)argv,
+                                .fds = (const struct spawn_fd[]){{theirs, 0}, {log, 1}, {log, 2}},
+                                .fd_count = 3,
+                                .new_session = true},
+        &s->pid, reterr);
+    if (r == 0)
+        s->life = TAKE_FD(ours);
+    return r;
+}
+
+static void server_forget(struct local_server *s, pid_t pid)
+{
+    close(s->life);
+    s->life = -1;
+    s->pid = pid;
 }
 
 /* Takes its status when it has ended. */
@@ -176,7 +226,7 @@ bool local_server_is_alive(struct local_server *s)
     int status;
 
     if (s->pid > 0 && waitpid(s->pid, &status, WNOHANG) != 0) {
-        s->pid = -1;
+        server_forget(s, -1);
         return false;
     }
     return s->pid >= 0;
@@ -187,7 +237,7 @@ static int ended_fail(const struct local_server *s, struct error *reterr)
 {
     static const char prefix[] = "sandbox-agent: ";
     char tail[TAIL_MAX + 1], *line;
-    auto_fd int fd = open(s->log, O_RDONLY | O_CLOEXEC);
+    auto_fd int fd = open(s->log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
     ssize_t len = fd < 0 ? 0 : pread(fd, tail, TAIL_MAX, MAX(size - TAIL_MAX, 0));
 
@@ -206,39 +256,51 @@ static bool is_stopped(const struct local_server *s)
     return s->stop && __atomic_load_n(s->stop, __ATOMIC_ACQUIRE);
 }
 
+/* 1: a server of ours answers; 0: nobody does. A key may go only to what is trusted here. */
+static int server_find(struct http_client *client, const char *url, struct error *reterr)
+{
+    enum answer who = who_answers(client, url);
+    struct url u;
+    int r;
+
+    if (who == ANSWER_OTHER)
+        return error_set(reterr, ERR_EXISTS, "something else than sandbox-agent answers at %.200s",
+                         url);
+    if (who == ANSWER_NONE)
+        return 0;
+    if ((r = url_parse(url, &u, reterr)) < 0)
+        return error_wrap(reterr, "API_BASE_URL");
+    r = url_is_loopback(&u) ? port_owner_check(&u, reterr) : 0;
+    return r < 0 ? r : 1;
+}
+
+/* Whoever else is at the port makes ours end: what answers counts only while ours lives. */
 static int wait_for(struct http_client *client, struct local_server *s, struct error *reterr)
 {
     int64_t deadline = clock_deadline(START_MS);
+    struct error other;
 
-    while (!is_healthy(client, s->url)) {
-        if (!local_server_is_alive(s))
-            return ended_fail(s, reterr);
+    while (local_server_is_alive(s)) {
+        if (server_find(client, s->url, &other) > 0 && is_healthy(client, s->url) &&
+            local_server_is_alive(s))
+            return 0;
         if (is_stopped(s))
             return error_set(reterr, ERR_CANCELLED, "the start was stopped");
         if (clock_ms() > deadline)
             return error_set(reterr, ERR_TIMEOUT, "the server does not answer (log: %s)", s->log);
         poll(NULL, 0, STEP_MS);
     }
-    return 0;
+    return ended_fail(s, reterr);
 }
 
 /* One start at a time: who comes second finds the server of the first. */
-static int start_lock(const struct settings *settings, const struct local_server *s,
-                      struct error *reterr)
+static int start_lock(int dir, const struct local_server *s, struct error *reterr)
 {
-    char path[PATH_LEN];
-    auto_fd int fd = -1;
-    int r = path_make_dirs(settings->state_dir, 0700, reterr);
+    auto_fd int fd = file_open(dir, "server.lock", O_RDWR, reterr);
 
-    if (r < 0 ||
-        (r = path_join(path, sizeof(path), settings->state_dir, "server.lock", reterr)) < 0)
-        return r;
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return error_sys(reterr, errno, "cannot open '%s'", path);
-    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            return error_sys(reterr, errno, "cannot lock '%s'", path);
+            return error_sys(reterr, errno, "cannot lock the start of a server");
         if (is_stopped(s))
             return error_set(reterr, ERR_CANCELLED, "the start was stopped");
         poll(NULL, 0, STEP_MS);
@@ -246,34 +308,25 @@ static int start_lock(const struct settings *settings, const struct local_server
     return TAKE_FD(fd);
 }
 
-/* 1: a server of ours answers; 0: nobody does. */
-static int server_find(struct http_client *client, const char *url, struct error *reterr)
-{
-    enum answer who = who_answers(client, url);
-
-    if (who == ANSWER_OTHER)
-        return error_set(reterr, ERR_EXISTS, "something else than sandbox-agent answers at %.200s",
-                         url);
-    return who == ANSWER_OURS;
-}
-
 static int server_bring(const struct settings *settings, struct http_client *client,
                         struct local_server *s, struct error *reterr)
 {
     char listen[300];
-    auto_fd int lock = -1;
+    auto_fd int dir = -1, lock = -1;
     int r = server_find(client, s->url, reterr);
 
     if (r != 0)
         return MIN(r, 0);
-    if ((r = listen_fill(s->url, listen, sizeof(listen), reterr)) < 0)
+    if ((r = listen_fill(s->url, listen, sizeof(listen), reterr)) < 0 ||
+        (r = dir = state_open(settings->state_dir, reterr)) < 0)
         return r;
-    lock = start_lock(settings, s, reterr);
+    lock = start_lock(dir, s, reterr);
     if (lock < 0)
         return lock;
     if ((r = server_find(client, s->url, reterr)) != 0)
         return MIN(r, 0);
-    r = server_start(settings, s, listen, reterr);
+    if ((r = path_join(s->log, sizeof(s->log), settings->state_dir, "server.log", reterr)) == 0)
+        r = server_start(dir, s, listen, reterr);
     return r < 0 ? r : wait_for(client, s, reterr);
 }
 
@@ -285,6 +338,7 @@ int local_server_ensure(const struct settings *settings, struct local_server *re
 
     ret->log[0] = 0;
     ret->pid = 0;
+    ret->life = -1;
     if (r < 0 || (r = client_open(settings, &client, reterr)) < 0)
         return r;
     r = server_bring(settings, client, ret, reterr);
@@ -292,6 +346,14 @@ int local_server_ensure(const struct settings *settings, struct local_server *re
     if (r < 0)
         local_server_done(ret);
     return r;
+}
+
+void local_server_adopt(struct local_server *s, const struct local_server *found)
+{
+    if (found->pid == 0 && s->pid > 0 && str_eq(s->url, found->url) && local_server_is_alive(s))
+        return;
+    local_server_done(s);
+    *s = *found;
 }
 
 void local_server_done(struct local_server *s)
@@ -310,6 +372,7 @@ void local_server_done(struct local_server *s)
         kill(s->pid, SIGTERM);
         if (spawn_wait(s->pid, &status, &error) < 0)
             log_warn("%s", error.text);
+        server_forget(s, 0);
     }
     s->pid = 0;
 }

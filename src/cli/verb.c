@@ -38,8 +38,10 @@ static void verb_print(FILE *f, const struct verb_entry *v)
     if (v->help)
         fprintf(f, "\n%s\n", v->help);
     fputs("\noptions:\n", f);
-    for (const struct option_entry *o = v->options; o && o->name; o++)
-        option_print(f, o);
+    for (const struct option_entry *o = v->options; o && o->name; o++) {
+        if (o->help)
+            option_print(f, o);
+    }
     for (const struct option_entry *o = common_options; o->name; o++)
         option_print(f, o);
 }

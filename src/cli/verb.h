@@ -14,7 +14,7 @@ struct option_entry {
     const char *name;  /* long form, without dashes; NULL ends a table */
     char letter;       /* short form, or 0 */
     const char *value; /* what its argument is called; NULL: it takes none */
-    const char *help;
+    const char *help;  /* NULL: for programs of ours, and in no list */
 };
 
 /* An option as it was given; the order of all is kept. */

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
 """The verbs around the page: `ui` brings a server and a browser, `api dev` starts itself again."""
 
+import contextlib
 import json
 import os
 import queue
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import threading
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import mcpstdio
 import pytest
@@ -162,6 +166,130 @@ def test_ui_does_not_take_another_program_for_a_server(tmp_path):
     assert "something else" in run.stderr
 
 
+def test_ui_that_is_killed_leaves_no_server(tmp_path):
+    url = f"http://127.0.0.1:{free_port()}"
+    verb = Verb(tmp_path, "ui", "--no-open", API_BASE_URL=url)
+    verb.until("writes to")
+    assert is_served(url)
+    with socket.create_connection(("127.0.0.1", urlsplit(url).port), WAIT) as connection:
+        verb.process.kill()
+        verb.process.wait(WAIT)
+        with contextlib.suppress(ConnectionResetError):
+            assert connection.recv(1) == b""
+    mcpstdio.assert_nothing_left(tmp_path, within=10)
+    assert not is_served(url)
+
+
+class Stranger:
+    """A program that answers at a port like a server of ours, and may be another user's.
+
+    What it was asked is in `asked` at the end, with the key that came along.
+    """
+
+    PROGRAM = """
+import http.server, os, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        print(self.path, self.headers.get("x-api-key"), flush=True)
+        if self.path == "/info" and sys.argv[1] == "shy":
+            return
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"name": "sandbox-agent"}')
+    do_POST = do_PUT = do_PATCH = do_GET
+os.setuid(int(sys.argv[2]))
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+    def __init__(self, kind, user=0):
+        """Start it; `shy` answers nothing at /info."""
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", self.PROGRAM, kind, str(user or os.geteuid())],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
+        self.asked = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.asked = self.process.stdout.read().splitlines()
+        self.process.wait(WAIT)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
+@pytest.mark.parametrize("words", [["ui", "--no-open"], ["cli", "-c", "hello"]])
+def test_a_server_of_another_user_is_given_no_key(tmp_path, words):
+    with Stranger("open", user=65534) as stranger:
+        run = subprocess.run(
+            [mcpstdio.AGENT, *words], cwd=tmp_path, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, timeout=WAIT, check=False,
+            env=environment(tmp_path, API_BASE_URL=stranger.url, API_KEY="key-of-ann-0123456"))
+    assert run.returncode != 0
+    assert "user 65534 listens" in run.stderr + run.stdout
+    assert stranger.asked == ["/info None"]
+
+
+def test_a_program_of_ours_that_answers_is_taken(tmp_path):
+    with Stranger("open") as stranger, \
+            Verb(tmp_path, "ui", "--no-open", API_BASE_URL=stranger.url) as verb:
+        verb.until("The page")
+        assert verb.process.wait(WAIT) == 0
+
+
+def test_what_is_at_the_port_already_is_not_taken_for_the_server_that_was_started(tmp_path):
+    with Stranger("shy") as stranger:
+        run = subprocess.run([mcpstdio.AGENT, "ui", "--no-open"], cwd=tmp_path,
+                             capture_output=True, text=True, timeout=WAIT, check=False,
+                             env=environment(tmp_path, API_BASE_URL=stranger.url))
+    assert run.returncode != 0
+    assert "has not started" in run.stderr and "in use" in run.stderr
+    assert "The page" not in run.stdout
+    mcpstdio.assert_nothing_left(tmp_path, within=10)
+
+
+def fifo(state):
+    """Make a log that nobody reads."""
+    os.mkfifo(state / "server.log")
+
+
+def link(state):
+    """Make a log that is a link to somewhere else."""
+    (state / "server.log").symlink_to(state / "elsewhere")
+
+
+def foreign_lock(state):
+    """Make a lock that is somebody else's."""
+    (state / "server.lock").touch()
+    os.chown(state / "server.lock", 65534, 65534)
+
+
+def foreign_state(state):
+    """Make a state directory that everybody may write to."""
+    state.chmod(0o777)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
+@pytest.mark.parametrize("trap, reason", [
+    (fifo, "server.log"), (link, "server.log"), (foreign_lock, "server.lock"),
+    (foreign_state, "nobody else may write")])
+def test_ui_does_not_fall_for_files_of_others(tmp_path, trap, reason):
+    trap(tmp_path)
+    url = f"http://127.0.0.1:{free_port()}"
+    run = subprocess.run(
+        [mcpstdio.AGENT, "ui", "--no-open"], cwd=tmp_path, capture_output=True, text=True,
+        timeout=WAIT, check=False,
+        env=environment(tmp_path, CHAT_MODEL_PROVIDER="direct", API_BASE_URL=url))
+    assert run.returncode != 0
+    assert reason in run.stderr
+    assert not (tmp_path / "elsewhere").exists()
+    if trap is foreign_state:
+        assert not (tmp_path / "server.lock").exists()
+
+
 # ---- api dev
 
 @pytest.fixture
@@ -232,6 +360,38 @@ def test_api_dev_has_the_page_of_the_program_until_there_is_another(tmp_path):
         (tmp_path / "new").rename(tmp_path / "dist")
         peer = Peer(verb.until(r"listening on (\S+)").group(1))
         assert peer.get("/", headers=html).text == "mine"
+
+
+def test_api_dev_waits_for_a_program_that_can_be_started(dev, tmp_path):
+    verb, peer = dev
+    (tmp_path / "garbage").write_bytes(b"\x7fELF cut")
+    (tmp_path / "garbage").chmod(0o755)
+    shutil.copy(tmp_path / "program", tmp_path / "new")
+    (tmp_path / "garbage").rename(tmp_path / "program")
+    verb.until("Exec format error.*tried again")
+    (tmp_path / "new").rename(tmp_path / "program")
+    verb.until("listening on")
+    assert peer.get("/health").status == 200
+
+
+def test_api_dev_serves_a_file_that_was_added(dev, tmp_path):
+    verb, peer = dev
+    (tmp_path / "ui/dist/added.js").write_text("'mine'")
+    verb.until("the page has changed")
+    verb.until("listening on")
+    assert peer.get("/added.js").text == "'mine'"
+
+
+def test_api_dev_that_is_killed_leaves_no_server(tmp_path):
+    verb = Verb(tmp_path, "api", "dev", "--listen", "127.0.0.1:0")
+    url = verb.until(r"listening on (\S+)").group(1)
+    verb.process.kill()
+    verb.process.wait(WAIT)
+    # Its server writes to the same pipe.
+    while verb.lines.get(timeout=WAIT) is not None:
+        pass
+    mcpstdio.assert_nothing_left(tmp_path, within=10)
+    assert not is_served(url)
 
 
 def test_another_word_is_refused(tmp_path):
