@@ -58,6 +58,10 @@ bool api_has_keys(const struct api *api);
 int api_mcp_thread(struct api *api, const char *owner, char ret[UUID_LEN + 1],
                    struct error *reterr) must_check;
 
+/* Whether the owner's settings leave new sandboxes without a network ("networkEnabled"). */
+int api_network_is_off(struct api *api, const char *owner, bool *ret,
+                       struct error *reterr) must_check;
+
 /* The files of the page: the last table of the port, because every other route comes first. */
 struct route_table api_page_table(struct api *api);
 

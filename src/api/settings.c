@@ -82,6 +82,18 @@ int api_owner_settings(struct api *api, const char *owner, struct arena *arena,
     return 0;
 }
 
+int api_network_is_off(struct api *api, const char *owner, bool *ret, struct error *reterr)
+{
+    struct owner_settings own = {.network = -1};
+    auto_arena struct arena arena;
+    int r;
+
+    arena_init(&arena, MIB);
+    r = api_owner_settings(api, owner, &arena, &own, reterr);
+    *ret = own.network == 0;
+    return r;
+}
+
 /* ---- what is shown ---- */
 
 /* "" for none; all bullets up to eight characters; else three, bullets, and four. */

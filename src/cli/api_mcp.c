@@ -115,6 +115,7 @@ static int on_find(void *user, struct http_request *req, struct mcp_http **ret)
     char thread[UUID_LEN + 1];
     struct door *d = NULL;
     struct error error;
+    bool off = true;
     int r;
 
     pthread_mutex_lock(&doors->lock);
@@ -125,6 +126,9 @@ static int on_find(void *user, struct http_request *req, struct mcp_http **ret)
         memcpy(thread, d->thread, sizeof(thread));
         r = api_mcp_thread(doors->options.api, d->owner, thread, &error);
     }
+    /* The owner can turn the network off while clients are here. */
+    if (r == 0 && (r = api_network_is_off(doors->options.api, d->owner, &off, &error)) == 0)
+        mcp_server_set_network_off(d->server, off);
     if (r < 0)
         http_fail(req, 0, &error);
     else

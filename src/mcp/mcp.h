@@ -73,6 +73,9 @@ int mcp_server_new(const struct mcp_server_options *options, struct mcp_server *
 bool mcp_server_stop(struct mcp_server *s);
 void mcp_server_free(struct mcp_server *s);
 
+/* Whether new sandboxes have no network, as its owner has set it by now. Any thread. */
+void mcp_server_set_network_off(struct mcp_server *s, bool off);
+
 /* A line about an image build or an install, for the calls that wait for it. Any thread. */
 void mcp_server_progress(struct mcp_server *s, const char *text);
 

@@ -146,6 +146,11 @@ int mcp_server_new(const struct mcp_server_options *options, struct mcp_server *
     return r;
 }
 
+void mcp_server_set_network_off(struct mcp_server *s, bool off)
+{
+    __atomic_store_n(&s->context.network_off, off, __ATOMIC_RELEASE);
+}
+
 /* Whether all calls have ended. */
 static bool calls_wait(struct mcp_server *s, int64_t ms)
 {

@@ -108,7 +108,7 @@ static int network_fill(const struct tool_call *call, yyjson_val *arguments, int
     if (r < 0)
         return r;
     *ret = !word ? -1 : str_eq(word, "none") ? JOB_NETWORK_NONE : JOB_NETWORK_PUBLIC;
-    if (!call->context->network_off)
+    if (!__atomic_load_n(&call->context->network_off, __ATOMIC_ACQUIRE))
         return 0;
     if (*ret == JOB_NETWORK_PUBLIC)
         return error_set(reterr, ERR_DENIED,

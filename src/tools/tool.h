@@ -23,7 +23,7 @@ struct tool_context {
     const char *owner;         /* the conversation; every tool checks it */
     struct import_roots roots; /* of the host's directories */
     const char *download_base; /* "https://host/threads/T/files/download", or NULL: no URLs */
-    bool network_off;          /* its owner lets no new session have a network */
+    bool network_off;          /* its owner lets no new session have a network; atomic */
 };
 
 /* Who watches a call. */

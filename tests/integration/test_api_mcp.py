@@ -69,6 +69,28 @@ def test_exports_are_downloaded_from_the_conversations_thread(api):
     call(api, "ann", "stop_session", session_id=session)
 
 
+def test_a_network_that_the_owner_turned_off_is_off_here_too(api):
+    """From the next call on, for this owner alone, and until it is turned on again."""
+    def created(owner, **arguments):
+        result = call(api, owner, "create_session", language="python", **arguments)
+        if result["success"]:
+            call(api, owner, "stop_session", session_id=result["session_id"])
+        return result
+
+    def put(**settings):
+        headers = {"x-api-key": KEYS["ann"]}
+        assert api.request("PUT", "/settings", settings, headers=headers).status == 200
+
+    assert created("ann")["network"] == "public"
+    put(networkEnabled=False)
+    assert created("ann")["network"] == "none"
+    refused = created("ann", network="public")
+    assert not refused["success"] and "networkEnabled" in str(refused)
+    assert created("bob")["network"] == "public"
+    put(networkEnabled=True)
+    assert created("ann")["network"] == "public"
+
+
 def test_the_thread_is_one_like_any_other_and_comes_again(api):
     session = call(api, "ann", "create_session", language="python")["session_id"]
     thread = next(t for t, s in listed(api, "ann") if s == session)
