@@ -4,7 +4,6 @@
 import re
 
 import apiserver
-import fakemodel
 import foreign
 import pytest
 import webpage
@@ -401,27 +400,3 @@ def test_a_key_is_asked_for_and_kept_for_the_tab_only(server_of, model, tab_of):
     other.page.goto(server.url)
     expect(other.page.get_by_role("dialog", name="This server asks for a key")).to_be_visible()
     assert key not in server.log
-
-
-def test_settings_are_kept_and_no_key_comes_back(server_of, tab_of):
-    server = server_of(PRIVATE_MODEL_HOSTS="127.0.0.1")
-    with fakemodel.FakeModel(key="secret-of-the-model") as model:
-        tab = tab_of(server).open()
-        tab.button("Connect a model").click()
-        dialog = tab.page.get_by_role("dialog", name="Settings")
-        dialog.get_by_role("textbox", name="Model", exact=True).fill("fake")
-        dialog.get_by_label("API key").fill("secret-of-the-model")
-        dialog.get_by_label("Base URL").fill(model.url())
-        dialog.get_by_role("button", name="Save").click()
-        expect(dialog.get_by_text("Saved.")).to_be_visible()
-        tab.page.keyboard.press("Escape")
-        expect(dialog).to_have_count(0)
-        tab.say("say: connected")
-        expect(tab.answered(1)).to_contain_text("connected")
-        assert "secret-of-the-model" not in tab.page.content()
-        tab.page.reload()
-        dialog = tab.settings("Model")
-        expect(dialog.get_by_label("Base URL")).to_have_value(model.url())
-        expect(dialog.get_by_label("API key")).to_have_value("")
-        assert not model.errors
-        assert "secret-of-the-model" not in server.get("/settings").text
