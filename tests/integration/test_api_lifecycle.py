@@ -7,6 +7,7 @@ import time
 
 import pgcluster
 import pytest
+from apipeer import wait_for
 from apiserver import ApiServer, human
 from fakemodel import FakeModel
 
@@ -236,7 +237,8 @@ def test_sto_22_cancel_finish_and_delete_race(model, tmp_path):
                 worker.join()
         assert len(ends) == 240 and all(len(end) == 1 for end in ends.values())
         assert server.run(server.thread(), "say: said")[-1].data == {"status": "success"}
-        assert "sandbox_agent_runs_active 0" in server.get("/metrics").text
+        # A run is counted until its thread has ended, which is after its last frame.
+        wait_for(lambda: "sandbox_agent_runs_active 0" in server.get("/metrics").text)
 
 
 def test_a_conversation_with_large_pictures(model, tmp_path):
