@@ -41,6 +41,17 @@ export function frameHeight(asked: number, most: number): number {
   return Math.min(Math.max(Math.ceil(asked), 24), most);
 }
 
+/** More messages than this are from one that wants to keep the page at work. */
+export const MESSAGES_MAX = 1000;
+
+/**
+ * HTML without hidden trees that are made by markup: what is in them is seen by nobody. All of it
+ * at once, since a word that is cut is not found; and here, where nobody has replaced anything.
+ */
+export function plainMarkup(html: string): string {
+  return html.replace(/shadowrootmode/gi, "data-mode");
+}
+
 /** Colours of the page that a frame may use. */
 export interface FrameColours {
   dark: boolean;

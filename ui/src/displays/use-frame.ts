@@ -4,6 +4,7 @@ import { type RefObject, useCallback, useEffect, useRef, useState } from "react"
 import {
   type FrameMessage,
   LOADS_MAX,
+  MESSAGES_MAX,
   parseFrameMessage,
   RESIZES_MAX,
 } from "@/displays/frame-protocol";
@@ -28,6 +29,7 @@ export interface Frame {
 export function useFrame(onPicture?: (image: string) => void): Frame {
   const ref = useRef<HTMLIFrameElement>(null);
   const resizes = useRef(0);
+  const messages = useRef(0);
   const picture = useRef(onPicture);
   picture.current = onPicture;
   const [state, setState] = useState({
@@ -51,6 +53,7 @@ export function useFrame(onPicture?: (image: string) => void): Frame {
     };
     const listener = ({ source, data }: MessageEvent) => {
       if (source === null || source !== ref.current?.contentWindow) return;
+      if (messages.current++ >= MESSAGES_MAX) return;
       const message = parseFrameMessage(data);
       if (message) take(message);
     };
