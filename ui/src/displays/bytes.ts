@@ -79,5 +79,16 @@ export function pictureSides(bytes: Uint8Array): Sides | null {
   return head >>> 16 === 0xffd8 ? jpegSides(view) : null;
 }
 
+const HEAD = 65_536;
+
+/** The size of a picture in base64: by its beginning, or by all of it where that does not tell. */
+export function base64Sides(text: string): Sides | null {
+  const head = decodeBase64(text.slice(0, HEAD).replace(/=+$/, ""));
+  const sides = head && pictureSides(head);
+  if (sides || text.length <= HEAD) return sides;
+  const whole = decodeBase64(text);
+  return whole && pictureSides(whole);
+}
+
 /** More pixels than this are not shown: a small file can be a very large picture. */
 export const PIXELS_MAX = 40_000_000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { describe, expect, it } from "vitest";
-import { dataBlob, decodeBase64, pictureSides } from "@/displays/bytes";
+import { base64Sides, dataBlob, decodeBase64, pictureSides } from "@/displays/bytes";
 import { parseSeparated, resourceTable, separatedTable } from "@/displays/csv";
 import {
   type FrameColours,
@@ -8,10 +8,11 @@ import {
   htmlHead,
   htmlKind,
   parseFrameMessage,
+  plainMarkup,
 } from "@/displays/frame-protocol";
 import { displayOfResult, fileName, isBase64, kindOf } from "@/displays/kinds";
 import { latexMarkdown } from "@/displays/latex";
-import { themeFigure } from "@/displays/plot-theme";
+import { plotHeight, themeFigure } from "@/displays/plot-theme";
 
 const colours: FrameColours = {
   dark: true,
@@ -157,5 +158,30 @@ describe("figures", () => {
   it("are figures", () => {
     for (const wrong of [null, 3, [], {}, { data: {} }])
       expect(themeFigure(wrong, colours)).toBeNull();
+  });
+});
+
+describe("what hides", () => {
+  it("markup of hidden trees is none", () => {
+    expect(plainMarkup("<template ShadowRootMode=closed>")).toBe("<template data-mode=closed>");
+    expect(plainMarkup("<b>x</b>")).toBe("<b>x</b>");
+  });
+
+  it("a size far behind in a JPEG is found", () => {
+    const comment = [0xff, 0xfe, 0xff, 0xff, ...new Array<number>(0xffff - 2).fill(0)];
+    const frame = [0xff, 0xc0, 0, 17, 8, 0x40, 0, 0x50, 0, ...new Array<number>(30).fill(0)];
+    const bytes = Uint8Array.from([0xff, 0xd8, ...comment, ...comment, ...frame]);
+    const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+    expect(base64Sides(text)).toEqual({ width: 0x5000, height: 0x4000 });
+    expect(base64Sides(btoa("x".repeat(200)))).toBeNull();
+    expect(base64Sides("no base64!")).toBeNull();
+  });
+});
+
+describe("the height of a plot", () => {
+  it("is its own or the usual one", () => {
+    expect(plotHeight({ layout: { height: 800 } })).toBe(800);
+    for (const height of [undefined, "800", Number.NaN, 1e9, -1])
+      expect(plotHeight({ layout: { height } })).toBe(420);
   });
 });

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /** Pictures: small in the text, large in a lightbox, and as files. */
 import { Download } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { IconButton } from "@/components/button";
 import { cn, focusRing } from "@/components/cn";
-import { decodeBase64, PIXELS_MAX, pictureSides, type Sides } from "@/displays/bytes";
+import { base64Sides, PIXELS_MAX, type Sides } from "@/displays/bytes";
 import type { DisplayItem } from "@/displays/display";
 import { FileRow } from "@/displays/file";
 import { fileName, plainType } from "@/displays/kinds";
@@ -17,10 +17,7 @@ const Lightbox = lazy(() => import("@/displays/lightbox"));
 
 /** The picture's own size: by its head, or as the server says of a stored one. */
 export function sidesOf(item: DisplayItem & Partial<Sides>): Sides | null {
-  if (typeof item.data === "string") {
-    const head = decodeBase64(item.data.slice(0, 65_536 - (65_536 % 4)).replace(/=+$/, ""));
-    return head && pictureSides(head);
-  }
+  if (typeof item.data === "string") return base64Sides(item.data);
   const { width, height } = item;
   return typeof width === "number" && typeof height === "number" ? { width, height } : null;
 }
@@ -46,13 +43,16 @@ export function Image({ item, threadId, number }: ImageProps) {
   const { value: url, error } = useUrl(item, threadId);
   const [isOpen, setOpen] = useState(false);
   const isVector = plainType(item.type) === "image/svg+xml";
-  const sides = isVector ? null : sidesOf(item);
+  const sides = useMemo(() => (isVector ? null : sidesOf(item)), [isVector, item]);
   const name = item.text?.slice(0, 200) || t("tools.display.image", { number });
   if (sides && sides.width * sides.height > PIXELS_MAX) {
     const pixels = Math.round((sides.width * sides.height) / 1_000_000);
     const note = t("tools.display.tooLarge", { pixels });
     return <FileRow item={item} threadId={threadId} note={note} />;
   }
+  // What hides its size may be of any; the server says it of those that are stored.
+  if (!sides && !isVector && typeof item.data === "string")
+    return <FileRow item={item} threadId={threadId} note={t("tools.display.unknownSize")} />;
   if (error) return <Failed reason={error.message} />;
   if (!url) return <Loading />;
   const save = () => saveUrl(url, fileName(item.type, `image-${number}`));

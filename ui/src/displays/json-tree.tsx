@@ -91,7 +91,7 @@ export function JsonTree({ value }: { value: unknown }) {
 
 /** A display that is JSON. */
 export function Json({ item, threadId }: { item: DisplayItem; threadId: string | null }) {
-  const { value, error } = useJson(item, threadId);
-  if (error) return <Failed reason={error.message} />;
+  const { value, error, retry } = useJson(item, threadId);
+  if (error) return <Failed reason={error.message} retry={retry} />;
   return value === undefined ? <Loading /> : <JsonTree value={value} />;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /** Small things that displays say. */
 import { useTranslation } from "react-i18next";
+import { Button } from "@/components/button";
 import { Spinner } from "@/components/spinner";
 import { AnsiText } from "@/tools/ansi-text";
 
@@ -15,12 +16,17 @@ export function Loading() {
 }
 
 /** It did not come, and why. */
-export function Failed({ reason }: { reason: string }) {
+export function Failed({ reason, retry }: { reason: string; retry?: () => void }) {
   const { t } = useTranslation();
   return (
-    <p role="alert" className="py-1 text-sm text-error">
-      {t("tools.loadFailed", { reason })}
-    </p>
+    <div className="flex flex-wrap items-center gap-2 py-1 text-sm text-error">
+      <p role="alert">{t("tools.loadFailed", { reason })}</p>
+      {retry && (
+        <Button size="sm" onClick={retry}>
+          {t("tools.display.retry")}
+        </Button>
+      )}
+    </div>
   );
 }
 

@@ -27,11 +27,19 @@ function darkLayout(layout: Fields, colours: FrameColours): Fields {
   return out;
 }
 
+const HEIGHT = 420;
+
+/** How high a figure is drawn. */
+export function plotHeight(figure: Fields): number {
+  const { height } = object(figure.layout);
+  return typeof height === "number" && height >= 10 && height < 20_000 ? height : HEIGHT;
+}
+
 /** A figure as the frame is given it: only what a figure has, and nothing that leads out. */
 export function themeFigure(value: unknown, colours: FrameColours): Fields | null {
   if (!isObject(value) || !Array.isArray(value.data)) return null;
   const { width: _, ...layout } = object(value.layout);
-  const plain = { autosize: true, height: 420, ...layout };
+  const plain = { autosize: true, height: HEIGHT, ...layout };
   return {
     data: value.data,
     layout: colours.dark ? darkLayout(plain, colours) : plain,

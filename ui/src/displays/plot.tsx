@@ -13,7 +13,7 @@ import { decodeBase64 } from "@/displays/bytes";
 import type { DisplayItem } from "@/displays/display";
 import { FrameView } from "@/displays/frame";
 import { Failed, Loading, PlainText } from "@/displays/notes";
-import { themeFigure } from "@/displays/plot-theme";
+import { plotHeight, themeFigure } from "@/displays/plot-theme";
 import { useColours } from "@/displays/use-colours";
 import { useJson } from "@/displays/use-data";
 import { useFrame } from "@/displays/use-frame";
@@ -31,12 +31,16 @@ function loadLibrary(): Promise<string> {
   return library;
 }
 
-/** The style of a frame with a plot. */
-function headOf(dark: boolean): string {
+/**
+ * The style of a frame with a plot. Plotly's own box is as high as ours, so ours has a height: without
+ * one a figure that is drawn anew in it has none either.
+ */
+function headOf(dark: boolean, height: number): string {
   const scheme = dark ? "dark" : "light";
   return (
     `<style>:root{color-scheme:${scheme};background:transparent}` +
-    "html,body{margin:0;overflow-x:hidden}body>div{width:100%}</style>"
+    "html,body{margin:0;overflow-x:hidden}body>div{width:100%;height:" +
+    `${height}px}</style>`
   );
 }
 
@@ -54,9 +58,10 @@ function useSave(): {
       post({ type: "save" });
     },
     take: (image) => {
-      const bytes = image.startsWith(PNG) ? decodeBase64(image.slice(PNG.length)) : null;
-      if (isAsked.current && bytes) saveBlob(new Blob([bytes], { type: "image/png" }), "plot.png");
+      if (!isAsked.current) return;
       isAsked.current = false;
+      const bytes = image.startsWith(PNG) ? decodeBase64(image.slice(PNG.length)) : null;
+      if (bytes) saveBlob(new Blob([bytes], { type: "image/png" }), "plot.png");
     },
   };
 }
@@ -64,17 +69,19 @@ function useSave(): {
 /** An interactive plot. */
 export function Plot({ item, threadId }: { item: DisplayItem; threadId: string | null }) {
   const { t } = useTranslation();
-  const { value, error } = useJson(item, threadId);
+  const { value, error, retry } = useJson(item, threadId);
   const colours = useColours();
   const { save, take } = useSave();
   const frame = useFrame(take);
   const [failure, setFailure] = useState<Error>();
+  const [round, setRound] = useState(0);
   const figure = useMemo(() => themeFigure(value, colours), [value, colours]);
   const { ready, post } = frame;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each round is another try.
   useEffect(() => {
     if (!ready || !figure) return;
     let isCurrent = true;
-    const head = headOf(colours.dark);
+    const head = headOf(colours.dark, plotHeight(figure));
     loadLibrary().then(
       (text) => isCurrent && post({ type: "plot", library: text, figure, head }),
       setFailure,
@@ -82,9 +89,13 @@ export function Plot({ item, threadId }: { item: DisplayItem; threadId: string |
     return () => {
       isCurrent = false;
     };
-  }, [ready, post, figure, colours.dark]);
-  const reason = error ?? failure;
-  if (reason) return <Failed reason={reason.message} />;
+  }, [ready, post, figure, colours.dark, round]);
+  const again = () => {
+    setFailure(undefined);
+    setRound(round + 1);
+  };
+  if (error) return <Failed reason={error.message} retry={retry} />;
+  if (failure) return <Failed reason={failure.message} retry={again} />;
   if (value === undefined) return <Loading />;
   if (!figure) return <PlainText text={item.text ?? ""} />;
   return (

@@ -14,11 +14,17 @@ import { Scrollable } from "@/markdown/scrollable";
 const STEP = 100;
 const COLUMNS_MAX = 60;
 
+const isNumber = (text: string | undefined) => /^-?[\d.,eE+-]+%?$/.test(text ?? "");
+
 /** A table with a head. */
 export function DataTable({ columns, rows }: TableData) {
   const { t } = useTranslation();
   const [count, setCount] = useState(STEP);
-  const isNumber = (text: string | undefined) => /^-?[\d.,eE+-]+%?$/.test(text ?? "");
+  // A head stands over its column: on the side of the first value that is there.
+  const sides = useMemo(
+    () => columns.map((_, at) => isNumber(rows.slice(0, STEP).find((row) => row[at])?.[at])),
+    [columns, rows],
+  );
   return (
     <div>
       <Scrollable label={t("tools.table")} className="max-h-96 rounded-lg border border-line">
@@ -26,8 +32,12 @@ export function DataTable({ columns, rows }: TableData) {
           <thead className="sticky top-0 bg-panel">
             <tr>
               {columns.slice(0, COLUMNS_MAX).map((name, at) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: names may be there twice.
-                <th key={at} scope="col" className="border-b border-line px-3 py-1.5 text-left">
+                <th
+                  // biome-ignore lint/suspicious/noArrayIndexKey: names may be there twice.
+                  key={at}
+                  scope="col"
+                  className={`border-b border-line px-3 py-1.5 ${sides[at] ? "text-right" : "text-left"}`}
+                >
                   {revealHidden(name)}
                 </th>
               ))}
@@ -53,6 +63,8 @@ export function DataTable({ columns, rows }: TableData) {
       </Scrollable>
       <p className="mt-1 flex items-center gap-2 text-xs text-muted">
         {t("tools.display.rows", { count: rows.length })}
+        {columns.length > COLUMNS_MAX &&
+          `, ${t("tools.display.columnsMore", { count: columns.length - COLUMNS_MAX })}`}
         {rows.length > count && (
           <Button size="sm" variant="ghost" onClick={() => setCount(count * 3)}>
             {t("tools.showMore", { count: Math.min(rows.length - count, count * 2) })}
@@ -65,21 +77,21 @@ export function DataTable({ columns, rows }: TableData) {
 
 /** Separated text. */
 export function SeparatedTable({ item, threadId }: { item: DisplayItem; threadId: string | null }) {
-  const { value, error } = useText(item, threadId);
+  const { value, error, retry } = useText(item, threadId);
   const separator = plainType(item.type) === "text/csv" ? "," : "\t";
   const table = useMemo(
     () => (value === undefined ? null : separatedTable(value, separator)),
     [value, separator],
   );
-  if (error) return <Failed reason={error.message} />;
+  if (error) return <Failed reason={error.message} retry={retry} />;
   return table ? <DataTable {...table} /> : <Loading />;
 }
 
 /** A tabular data resource. */
 export function ResourceTable({ item, threadId }: { item: DisplayItem; threadId: string | null }) {
-  const { value, error } = useJson(item, threadId);
+  const { value, error, retry } = useJson(item, threadId);
   const table = useMemo(() => resourceTable(value), [value]);
-  if (error) return <Failed reason={error.message} />;
+  if (error) return <Failed reason={error.message} retry={retry} />;
   if (value === undefined) return <Loading />;
   return table ? <DataTable {...table} /> : null;
 }

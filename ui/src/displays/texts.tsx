@@ -30,7 +30,7 @@ export interface TextDisplayProps {
 /** A display that is text. */
 export function TextDisplay({ item, threadId, kind }: TextDisplayProps) {
   const { t } = useTranslation();
-  const { value, error } = useText(item, threadId);
-  if (error) return <Failed reason={error.message} />;
+  const { value, error, retry } = useText(item, threadId);
+  if (error) return <Failed reason={error.message} retry={retry} />;
   return value === undefined ? <Loading /> : views[kind](value, t("tools.display.html"));
 }

@@ -4,6 +4,7 @@ import { ExternalLink, ImageOff } from "lucide-react";
 import { type ComponentProps, lazy, type ReactNode, Suspense } from "react";
 import { useTranslation } from "react-i18next";
 import type { Components } from "react-markdown";
+import { base64Sides, PIXELS_MAX } from "@/displays/bytes";
 import { CodeBlock } from "@/markdown/code-block";
 import { hostOf, isInlineImage, safeHref } from "@/markdown/links";
 import { Scrollable } from "@/markdown/scrollable";
@@ -29,11 +30,18 @@ function Anchor({ href, children, id, className }: ComponentProps<"a">) {
   return <span title={href}>{children}</span>;
 }
 
+/** Whether a picture in the text has a size that is known and not too large. */
+function isSmall(src: string): boolean {
+  const sides = base64Sides(src.slice(src.indexOf(",") + 1));
+  return sides !== null && sides.width * sides.height <= PIXELS_MAX;
+}
+
 /** An image that is not in the text is not loaded: who asks for it would be seen by its host. */
 function Picture({ src, alt }: ComponentProps<"img">) {
   const { t } = useTranslation();
   const name = alt || t("tools.image");
-  if (typeof src === "string" && isInlineImage(src)) return <img src={src} alt={name} />;
+  if (typeof src === "string" && isInlineImage(src) && isSmall(src))
+    return <img src={src} alt={name} />;
   const safe = safeHref(typeof src === "string" ? src : null);
   const note = (
     <>

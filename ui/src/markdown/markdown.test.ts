@@ -159,3 +159,22 @@ describe("code", () => {
     expect(mergeLines("a = 12", [[red]])).toEqual([[["a = 12", "", "", 0]]]);
   });
 });
+
+describe("formulas of a hostile text", () => {
+  it("take no longer for backticks and brackets that never end", () => {
+    const runs = Array.from({ length: 599 }, (_, at) => "`".repeat(at + 1)).join(" ");
+    const brackets = `${"\\[ ".repeat(50_000)}\\( ${"\\( ".repeat(50_000)}`;
+    const start = performance.now();
+    expect(normalizeMath(`${runs} $x$`)).toBe(`${runs} $x$`);
+    normalizeMath(brackets);
+    normalizeMath(`${brackets}\\] \\)`);
+    expect(performance.now() - start).toBeLessThan(500);
+  });
+
+  it("are found beside code of every length", () => {
+    expect(normalizeMath("`\\(a\\)` \\(b\\) ``c`\\(d\\)`` `e \\(f\\)")).toBe(
+      "`\\(a\\)` $b$ ``c`\\(d\\)`` `e $f$",
+    );
+    expect(normalizeMath("  \\[x\n  y\\]\nz \\[w\\]")).toBe("  $$\n  x\n  y\n  $$\nz $$w$$");
+  });
+});

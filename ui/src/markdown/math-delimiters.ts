@@ -4,7 +4,49 @@
  * formulas become dollars, and dollars that are none are escaped.
  */
 
-const code = /(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)/g;
+/**
+ * Code spans, as [from, to]: from a run of backticks to the next one as long. Each run is looked at
+ * once, however many there are that never end.
+ */
+function codeSpans(text: string): [number, number][] {
+  const runs = [...text.matchAll(/`+/g)].map((run) => ({ at: run.index, size: run[0].length }));
+  const next: (number | undefined)[] = [];
+  const bySize = new Map<number, number>();
+  for (let i = runs.length - 1; i >= 0; i--) {
+    const size = runs[i]?.size ?? 0;
+    next[i] = bySize.get(size);
+    bySize.set(size, i);
+  }
+  const spans: [number, number][] = [];
+  for (let i = 0; i < runs.length; i++) {
+    const end = next[i];
+    const [from, to] = [runs[i], end === undefined ? undefined : runs[end]];
+    if (!from || !to || end === undefined) continue;
+    spans.push([from.at, to.at + to.size]);
+    i = end;
+  }
+  return spans;
+}
+
+/** Replace what stands between two marks, by one look at each; a body of more than `most` stays. */
+function between(
+  text: string,
+  [open, close]: [string, string],
+  most: number,
+  make: (body: string, from: number, to: number) => string,
+): string {
+  let out = "";
+  let from = 0;
+  let end = -1;
+  for (let at = text.indexOf(open); at >= 0; at = text.indexOf(open, Math.max(at + 2, from))) {
+    if (end < at + 3) end = text.indexOf(close, at + 3);
+    if (end < 0) break;
+    if (end - at - 2 > most) continue;
+    out += text.slice(from, at) + make(text.slice(at + 2, end), at, end + 2);
+    from = end + 2;
+  }
+  return out + text.slice(from);
+}
 
 /** Whether there may be a formula in a text at all. */
 export function hasMath(text: string): boolean {
@@ -49,23 +91,29 @@ function escapeDollars(text: string): string {
   return out;
 }
 
-function convert(text: string): string {
-  return escapeDollars(text)
-    .replace(/^([ \t]*)\\\[([\s\S]{1,5000}?)\\\][ \t]*$/gm, (_, indent: string, body: string) => {
-      const lines = body.trim().split(/\n[ \t]*/);
-      return ["$$", ...lines, "$$"].map((line) => indent + line).join("\n");
-    })
-    .replace(/\\\[([\s\S]{1,5000}?)\\\]/g, (_, body: string) => `$$${body.trim()}$$`)
-    .replace(/\\\(([\s\S]{1,1000}?)\\\)/g, (_, body: string) => `$${body.trim()}$`);
+/** A formula that has its lines to itself, by the indent before it; null for one that has not. */
+function ownLines(text: string, from: number, to: number): string | null {
+  const before = /(?:^|\n)([ \t]{0,40})$/.exec(text.slice(Math.max(0, from - 41), from));
+  return before && /^[ \t]{0,40}(?:\n|$)/.test(text.slice(to, to + 41)) ? (before[1] ?? "") : null;
+}
+
+function convert(plain: string): string {
+  const text = escapeDollars(plain);
+  const blocks = between(text, ["\\[", "\\]"], 5000, (body, from, to) => {
+    const indent = ownLines(text, from, to);
+    if (indent === null) return `$$${body.trim()}$$`;
+    return ["$$", ...body.trim().split(/\n[ \t]*/), "$$"].join(`\n${indent}`);
+  });
+  return between(blocks, ["\\(", "\\)"], 1000, (body) => `$${body.trim()}$`);
 }
 
 /** The text between code spans. */
 function convertText(text: string): string {
   let out = "";
   let from = 0;
-  for (const match of text.matchAll(code)) {
-    out += convert(text.slice(from, match.index)) + match[0];
-    from = match.index + match[0].length;
+  for (const [start, end] of codeSpans(text)) {
+    out += convert(text.slice(from, start)) + text.slice(start, end);
+    from = end;
   }
   return out + convert(text.slice(from));
 }

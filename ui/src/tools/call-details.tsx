@@ -2,6 +2,7 @@
 /** What is inside of an open block, by tool. */
 import { useTranslation } from "react-i18next";
 import { PlainText } from "@/displays/notes";
+import { revealHidden } from "@/markdown/hidden";
 import type { LiveOutput } from "@/tools/live-store";
 import { ErrorDetails } from "@/tools/outcome";
 import type { CallStatus, Payload, SessionEntry } from "@/tools/payload";
@@ -67,7 +68,7 @@ function Hint({ payload }: { payload: Payload }) {
   return (
     <details className="text-sm text-muted">
       <summary className="cursor-pointer">{t("tools.hint")}</summary>
-      <p className="mt-1">{payload.hint}</p>
+      <p className="mt-1">{revealHidden(payload.hint)}</p>
     </details>
   );
 }

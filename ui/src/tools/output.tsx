@@ -2,7 +2,7 @@
 /** What a call has printed. Of many lines only those in sight are elements of the page. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown } from "lucide-react";
-import { memo, useLayoutEffect, useState } from "react";
+import { memo, useLayoutEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/button";
 import { cn, focusRing } from "@/components/cn";
@@ -76,7 +76,10 @@ function useFollow(box: HTMLDivElement | null, follows: boolean, version: unknow
   const toEnd = () => {
     if (box) box.scrollTop = box.scrollHeight;
   };
-  const wants = follows && isAtEnd;
+  // What was followed to its end stays there when the end is written once more by the result.
+  const hasFollowed = useRef(follows);
+  if (follows) hasFollowed.current = true;
+  const wants = hasFollowed.current && isAtEnd;
   // biome-ignore lint/correctness/useExhaustiveDependencies: each version may be longer.
   useLayoutEffect(() => {
     if (wants) toEnd();

@@ -15,21 +15,6 @@ export interface RunDetailsProps {
   status: CallStatus;
 }
 
-/** What was printed while the cell runs. */
-function LiveOutputView({ live, isRunning }: { live: LiveOutput; isRunning: boolean }) {
-  const { t } = useTranslation();
-  return (
-    <>
-      {live.buffer.lines.length > 0 && (
-        <Output buffer={live.buffer} version={live} live={isRunning} label={t("tools.output")} />
-      )}
-      {live.gap > 0 && (
-        <p className="text-xs text-muted">{t("tools.gap", { size: formatBytes(live.gap) })}</p>
-      )}
-    </>
-  );
-}
-
 /** Whole output, as a result has it. */
 function Printed({
   stdout = "",
@@ -47,23 +32,32 @@ function Printed({
 /** What a cell has printed and how it ended. */
 export function RunDetails({ payload, live, status }: RunDetailsProps) {
   const { t } = useTranslation();
-  if (!payload)
-    return live ? <LiveOutputView live={live} isRunning={status === "running"} /> : null;
+  const printed = useMemo(() => linesOf(payload?.stdout ?? "", payload?.stderr ?? ""), [payload]);
   // A result that was shortened has less than what came live, where nothing of that is missing.
   const hasMore =
-    payload.output?.truncated && live && live.gap === 0 && live.buffer.lines.length > 0;
-  const late = payload.late_output;
+    payload?.output?.truncated && live && live.gap === 0 && live.buffer.lines.length > 0;
+  const source = live && (!payload || hasMore) ? live : null;
+  const buffer = source?.buffer ?? printed;
+  const late = payload?.late_output;
+  // The box is one and the same while it runs and after it, so that it stays where it was scrolled.
   return (
     <>
       {late && <Printed stdout={late.stdout} stderr={late.stderr} label={t("tools.late")} />}
-      {hasMore ? (
-        <LiveOutputView live={live} isRunning={false} />
-      ) : (
-        <Printed stdout={payload.stdout} stderr={payload.stderr} label={t("tools.output")} />
+      {buffer.lines.length > 0 && (
+        <Output
+          key="output"
+          buffer={buffer}
+          version={source ?? payload}
+          live={source !== null && status === "running"}
+          label={t("tools.output")}
+        />
       )}
-      {!hasMore && <Truncated payload={payload} />}
-      <ErrorDetails payload={payload} />
-      <Outcome payload={payload} status={status} />
+      {source && source.gap > 0 && (
+        <p className="text-xs text-muted">{t("tools.gap", { size: formatBytes(source.gap) })}</p>
+      )}
+      {payload && !hasMore && <Truncated payload={payload} />}
+      {payload && <ErrorDetails payload={payload} />}
+      {payload && <Outcome payload={payload} status={status} />}
     </>
   );
 }

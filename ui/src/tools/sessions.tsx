@@ -3,6 +3,7 @@
 import { Box, ShieldAlert } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { Badge } from "@/components/badge";
+import { revealHidden } from "@/markdown/hidden";
 import { formatDuration } from "@/tools/duration";
 import { causeOf, type SessionEntry } from "@/tools/payload";
 
@@ -19,7 +20,9 @@ function Dependencies({ list }: { list: Record<string, string> }) {
   return (
     <p className="mt-1 text-xs break-words text-muted">
       {t("tools.session.dependencies")}:{" "}
-      {names.map(([name, version]) => (version ? `${name} ${version}` : name)).join(", ")}
+      {revealHidden(
+        names.map(([name, version]) => (version ? `${name} ${version}` : name)).join(", "),
+      )}
     </p>
   );
 }

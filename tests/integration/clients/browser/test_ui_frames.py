@@ -98,7 +98,7 @@ def attack(script, port):
         script = script.replace(word, json.dumps(value).replace("</", "<\\/"))
     script = script.replace("PORT", str(port))
     # A frame beside it that is allowed to load, as it has no script, would do so in this time.
-    return (f"<!doctype html><body><p id=here>here<script>{script}</script><script>"
+    return (f"<!doctype html><body><p id=here>here</p><script>{script}</script><script>"
             "setTimeout(() => { document.title = 'over'; const p = document.createElement('p');"
             "p.id = 'over'; p.textContent = 'over'; document.documentElement.append(p) }, 1500)"
             "</script>")
@@ -111,15 +111,15 @@ def test_no_display_gets_a_peer_connection(stun, tab, name):
     expect(frame.locator("#over")).to_be_attached()
     own = tab.blocks().last.locator("iframe").element_handle().content_frame()
     assert own.child_frames == []
-    assert own.evaluate("() => typeof RTCPeerConnection") == "undefined"
+    if name == "own":
+        assert own.evaluate("() => typeof RTCPeerConnection") == "undefined"
 
 
-def test_the_listener_hears_what_is_not_kept_back(chromium, direct):
+def test_the_listener_hears_what_is_not_kept_back(chromium):
     """That the attacks fail means something: the same page without its frame is heard."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 0))
         page = chromium.new_page()
-        page.goto(direct.url + "/favicon.svg")
         page.set_content("<iframe sandbox='allow-scripts'></iframe>")
         inner = PEER.replace("PORT", str(listener.getsockname()[1]))
         page.locator("iframe").evaluate("(f, html) => { f.srcdoc = html }", inner)
@@ -151,7 +151,8 @@ def test_a_frame_that_goes_elsewhere_sends_no_request(tab):
     tab.allow(".")
     with webpage.Elsewhere() as world:
         show(tab, f"<p id=here>here<script>location = '{world.url}/?secret'</script>")
-        webpage.until(lambda: any("frame-src" in c for c in tab.complaints), "it is refused")
+        webpage.until(lambda: tab.page.title() and any("frame-src" in c for c in tab.complaints),
+                      "it is refused")
         assert world.requests == []
     tab.foreign.clear()
 
