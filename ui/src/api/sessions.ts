@@ -17,13 +17,11 @@ export interface Session {
 
 const queryKey = ["sessions"];
 
-/** Live sessions, asked for every few seconds while `live`; of one thread where one is given. */
-export function useSessions(threadId?: string, live = true) {
+/** Live sessions, asked for every few seconds. */
+export function useSessions() {
   return useQuery({
     queryKey,
     queryFn: ({ signal }) => requestJson<Session[]>("/sessions", { signal }),
-    select: (all) => (threadId ? all.filter((one) => one.thread_id === threadId) : all),
-    enabled: live,
     refetchInterval: 5_000,
   });
 }

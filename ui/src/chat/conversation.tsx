@@ -73,7 +73,7 @@ export function Conversation(props: ConversationProps) {
   const { t } = useTranslation();
   const { messages, loading, running, error } = chat;
   const empty = messages.length === 0 && !loading && !running && !error;
-  const onAnswer = (answers: Answer[]) => void chat.answer(answers);
+  const onAnswer = (answers: Answer[]) => chat.answer(answers);
   return (
     <section
       ref={scroll.scroller}
@@ -104,11 +104,7 @@ export function Conversation(props: ConversationProps) {
             />
           )}
           {questions.length > 0 && (
-            <Questions
-              questions={questions}
-              onAnswer={onAnswer}
-              onContinue={() => void chat.retry()}
-            />
+            <Questions questions={questions} onAnswer={onAnswer} onContinue={() => chat.retry()} />
           )}
         </Suspense>
         {isSilent(chat) && <Working />}

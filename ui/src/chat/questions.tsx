@@ -9,12 +9,16 @@ import { Button } from "@/components/button";
 
 export interface QuestionsProps {
   questions: readonly Question[];
-  onAnswer: (answers: Answer[]) => void;
+  onAnswer: (answers: Answer[]) => Promise<void>;
   /** Go on from a breakpoint. */
-  onContinue: () => void;
+  onContinue: () => Promise<void>;
 }
 
-type QuestionViewProps = Omit<QuestionsProps, "questions"> & { question: Question };
+interface QuestionViewProps {
+  question: Question;
+  onAnswer: (answers: Answer[]) => void;
+  onContinue: () => void;
+}
 
 function QuestionView({ question, onAnswer, onContinue }: QuestionViewProps) {
   const { t } = useTranslation();
@@ -40,15 +44,18 @@ function QuestionView({ question, onAnswer, onContinue }: QuestionViewProps) {
   );
 }
 
-/** What the run waits for. One answer goes on its way; the run then asks what is still open. */
+/**
+ * What the run waits for. One answer goes on its way, and nothing else is answered until the run
+ * has come to its end with it, or has refused it.
+ */
 export function Questions({ questions, onAnswer, onContinue }: QuestionsProps) {
   const [isSent, setIsSent] = useState(false);
   const once =
-    <T extends unknown[]>(action: (...args: T) => void) =>
+    <T extends unknown[]>(action: (...args: T) => Promise<void>) =>
     (...args: T) => {
       if (isSent) return;
       setIsSent(true);
-      action(...args);
+      void action(...args).finally(() => setIsSent(false));
     };
   return questions.map((question, i) => (
     <div key={question.id || i} inert={isSent}>

@@ -82,6 +82,10 @@ export function useChat(threadId: string | null) {
     joining.current = false;
   };
 
+  /** The refusal of an answer: the question is no longer open, or not as it was. */
+  const [refusal, setRefusal] = useState<unknown>(null);
+  const answering = useRef(false);
+
   const stream = useStream<ChatValues>({
     assistantId: GRAPH,
     client,
@@ -106,7 +110,11 @@ export function useChat(threadId: string | null) {
     },
     onError: (error, run) => {
       // What the run itself has ended with is not to be joined again.
-      if (run?.thread_id && !describeError(error).offline) followRun(run.thread_id, null);
+      const { offline, status } = describeError(error);
+      if (run?.thread_id && !offline) followRun(run.thread_id, null);
+      if (!answering.current || status !== 400) return;
+      setRefusal(error);
+      if (thread.current) void reload(thread.current).catch(() => undefined);
     },
   });
   const messages = useKeptMessages(stream.messages);
@@ -125,6 +133,7 @@ export function useChat(threadId: string | null) {
   const submit = useCallback(
     (messages: Message[] | null, options: RunOptions, branch = now.current.stream.branch) => {
       const { stream: s } = now.current;
+      answering.current = false;
       const done = s.submit(messages ? { messages } : undefined, { ...lasting, ...options });
       s.setBranch(branch);
       return done;
@@ -180,19 +189,14 @@ export function useChat(threadId: string | null) {
     return submit(lost ? [last] : null, {});
   }, [submit]);
 
-  /** The refusal of an answer: the question is no longer open, or not as it was. */
-  const [refusal, setRefusal] = useState<unknown>(null);
   const answer = useCallback(
     (answers: readonly Answer[]) => {
       const open = now.current.stream.interrupts.length;
-      const onError = (error: unknown) => {
-        if (describeError(error).status !== 400) return;
-        setRefusal(error);
-        if (thread.current) void reload(thread.current).catch(() => undefined);
-      };
-      return submit(null, { command: { resume: resumeOf(answers, open) }, onError });
+      const done = submit(null, { command: { resume: resumeOf(answers, open) } });
+      answering.current = true;
+      return done;
     },
-    [submit, reload],
+    [submit],
   );
 
   const stop = useCallback(async () => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-import { useCallback, useEffect, useRef } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { newId } from "@/lib/id";
-import { useKept } from "@/lib/kept-state";
+import { readKept, writeKept } from "@/lib/kept-state";
 import { tabStorage } from "@/lib/storage";
 
 /** A message that waits for the run before it. */
@@ -19,6 +19,30 @@ export function moveNew(all: Queued[], thread: string): Queued[] {
   return all.map((item) => (item.thread === null ? { ...item, thread } : item));
 }
 
+const NAME = "sandbox-agent.queue";
+const forget = () => writeKept(tabStorage, NAME, undefined);
+
+/**
+ * A tab that is duplicated has a copy of the storage, and would send all once more: what waits is
+ * in there only while the page is away.
+ */
+const taken = readKept<Queued[]>(tabStorage, NAME, []);
+forget();
+
+function useKeptQueue() {
+  const [all, setAll] = useState(taken);
+  useEffect(() => {
+    const keep = () => writeKept(tabStorage, NAME, all.length > 0 ? all : undefined);
+    addEventListener("pagehide", keep);
+    addEventListener("pageshow", forget);
+    return () => {
+      removeEventListener("pagehide", keep);
+      removeEventListener("pageshow", forget);
+    };
+  }, [all]);
+  return [all, setAll] as const;
+}
+
 interface Options {
   threadId: string | null;
   visit: number;
@@ -32,7 +56,7 @@ interface Options {
  * the run before it has ended well; after a stop or an error they wait for the reader.
  */
 export function useQueue({ threadId, visit, free, send }: Options) {
-  const [all, setAll] = useKept<Queued[]>(tabStorage, "sandbox-agent.queue", []);
+  const [all, setAll] = useKeptQueue();
   const queue = all.filter((item) => item.thread === threadId);
   const next = queue[0];
   const sent = useRef("");

@@ -103,6 +103,7 @@ export const settings = {
     databases: { connected: "connected", unavailable: "unavailable" },
     engine: "Sandbox engine",
     api: "API reference",
+    shortcuts: "Keyboard shortcuts",
     keyText: "This tab uses a key. It is kept until the tab is closed.",
     forget: "Forget the key",
   },

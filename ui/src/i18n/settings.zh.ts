@@ -99,6 +99,7 @@ export const settings = {
     databases: { connected: "已连接", unavailable: "不可用" },
     engine: "沙盒引擎",
     api: "API 参考",
+    shortcuts: "键盘快捷键",
     keyText: "此标签页正在使用密钥，关闭标签页后即被清除。",
     forget: "清除密钥",
   },

@@ -42,6 +42,30 @@ function TabKey() {
   );
 }
 
+/** The keys that work everywhere, by the text that says what they do. */
+const shortcuts = [
+  ["chat.threads.new", "Ctrl/⌘ + Shift + O"],
+  ["chat.threads.show", "Ctrl/⌘ + Shift + S"],
+  ["chat.settings", "Ctrl/⌘ + ,"],
+  ["chat.skip", "/"],
+] as const;
+
+function Shortcuts() {
+  const { t } = useTranslation();
+  return (
+    <section aria-label={t("settings.about.shortcuts")}>
+      <h3 className="text-sm font-medium">{t("settings.about.shortcuts")}</h3>
+      <dl className="divide-y divide-line">
+        {shortcuts.map(([text, keys]) => (
+          <Row key={text} name={t(text)}>
+            <kbd className="font-mono text-xs">{keys}</kbd>
+          </Row>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
 /** What the server is, and whether it works. */
 export function AboutTab() {
   const { t } = useTranslation();
@@ -88,6 +112,7 @@ export function AboutTab() {
         </a>
       </div>
       <TabKey />
+      <Shortcuts />
     </div>
   );
 }

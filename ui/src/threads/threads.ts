@@ -74,12 +74,12 @@ export function groupByAge(threads: readonly ThreadSummary[], now: Date) {
     .filter((group) => group.threads.length > 0);
 }
 
-function search(limit: number, signal: AbortSignal): Promise<ThreadSummary[]> {
+function search(which: object, signal: AbortSignal): Promise<ThreadSummary[]> {
   return requestJson("/threads/search", {
     method: "POST",
     signal,
     json: {
-      limit,
+      ...which,
       sort_by: "updated_at",
       sort_order: "desc",
       select: ["thread_id", "updated_at", "status", "metadata"],
@@ -92,7 +92,7 @@ export function useThreads(pages: number, searching: boolean) {
   const limit = searching ? SEARCHED : pages * PAGE;
   const query = useQuery({
     queryKey: [KEY, limit],
-    queryFn: ({ signal }) => search(limit, signal),
+    queryFn: ({ signal }) => search({ limit }, signal),
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
     staleTime: 1_000,
@@ -104,7 +104,7 @@ export function useThreads(pages: number, searching: boolean) {
 export function useThread(id: string | null) {
   return useQuery({
     queryKey: [ONE, id],
-    queryFn: ({ signal }) => requestJson<ThreadSummary>(path(id ?? ""), { signal }),
+    queryFn: async ({ signal }) => (await search({ ids: [id], limit: 1 }, signal))[0] ?? null,
     enabled: id !== null,
   });
 }
