@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/** What a person is about to decide of a call; it is told as it stands on the page, or not at all. */
+/** What a person is about to decide of a call; it is told as the page shows it, or not at all. */
 import type { ActionRequest, Decision, DecisionType } from "@/chat/interrupts";
 
 export interface Draft {
