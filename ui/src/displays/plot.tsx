@@ -32,8 +32,8 @@ function loadLibrary(): Promise<string> {
 }
 
 /**
- * The style of a frame with a plot. Plotly's own box is as high as ours, so ours has a height: without
- * one a figure that is drawn anew in it has none either.
+ * The style of a frame with a plot. Plotly's own box is as high as ours, so ours has a height:
+ * without one a figure that is drawn anew in it has none either.
  */
 function headOf(dark: boolean, height: number): string {
   const scheme = dark ? "dark" : "light";

@@ -49,7 +49,8 @@ PEER = ("<script>const pc = new RTCPeerConnection({iceServers: [{urls: 'stun:127
 MAKE = "const f = document.createElement('iframe'); f.srcdoc = INNER;"
 APPEND = MAKE + "document.body.append(f);"
 HOST = "const h = document.createElement('div'); document.body.append(h);"
-TEMPLATE = "<div><template shadowrootmode=closed><iframe srcdoc=\"QUOTED\"></iframe></template></div>"
+TEMPLATE = ("<div><template shadowrootmode=closed>"
+            "<iframe srcdoc=\"QUOTED\"></iframe></template></div>")
 
 ATTACKS = {
     "own": "new RTCPeerConnection({iceServers: [{urls: 'stun:127.0.0.1:PORT'}]})",
@@ -79,12 +80,14 @@ ATTACKS = {
     "getter": "Object.defineProperty(Element.prototype, 'shadowRoot', {get: () => null});" + HOST +
               MAKE + "h.attachShadow({mode: 'closed'}).append(f);",
     "write": "document.write(TEMPLATE);",
-    "splitWrite": "const t = TEMPLATE; document.write(t.slice(0, 25)); document.write(t.slice(25));",
+    "splitWrite": "const t = TEMPLATE; document.write(t.slice(0, 25)); "
+                  "document.write(t.slice(25));",
     "reopen": "document.open(); document.write(TEMPLATE); document.close();" + APPEND,
     "parsed": "document.body.innerHTML = TEMPLATE;"
               "document.body.append(document.createRange().createContextualFragment(TEMPLATE));"
               "document.body.setHTMLUnsafe?.(TEMPLATE);",
-    "javascript": "location = 'javascript:' + encodeURIComponent(JSON.stringify('<body>' + INNER));",
+    "javascript": "location = 'javascript:' + "
+                  "encodeURIComponent(JSON.stringify('<body>' + INNER));",
     "adopted": "const d = document.implementation.createHTMLDocument('');" + MAKE +
                "d.body.append(f); document.body.append(document.adoptNode(f));",
 }
@@ -123,7 +126,8 @@ def test_the_listener_hears_what_is_not_kept_back(chromium):
         page.set_content("<iframe sandbox='allow-scripts'></iframe>")
         inner = PEER.replace("PORT", str(listener.getsockname()[1]))
         page.locator("iframe").evaluate("(f, html) => { f.srcdoc = html }", inner)
-        webpage.until(lambda: (page.title(), select.select([listener], [], [], 0)[0])[1], "a datagram")
+        webpage.until(lambda: (page.title(), select.select([listener], [], [], 0)[0])[1],
+                      "a datagram")
         page.close()
 
 
@@ -179,7 +183,8 @@ def test_a_page_as_high_as_its_window_does_not_grow(tab):
 
 def test_what_a_script_writes_is_there(tab):
     frame = show(tab, "<body><script>document.write('<p id=one>', 'one</p>');"
-                      "document.write('<script>window.ran = 1<' + '/script>')</script><p id=two>two")
+                      "document.write('<script>window.ran = 1<' + '/script>')</script>"
+                      "<p id=two>two")
     content = frame.content_frame
     expect(content.locator("#one + script + script + #two")).to_have_text("two")
     assert frame.element_handle().content_frame().evaluate("() => window.ran") == 1
@@ -227,7 +232,8 @@ def test_a_display_that_did_not_load_is_asked_for_again(tab):
 
 
 def test_the_end_of_output_stays_in_sight_when_a_run_ends(tab):
-    tab.say("for i in range(100): print('line', i, flush=True)\nx = input('go on? ')\nprint('last')")
+    tab.say("for i in range(100): print('line', i, flush=True)\n"
+            "x = input('go on? ')\nprint('last')")
     log = tab.page.get_by_role("log").first
     expect(log).to_contain_text("line 99")
     log.evaluate("(box) => { box.dataset.same = 'yes' }")
