@@ -16,7 +16,9 @@ the test has announced by `allow`.
 """
 
 import contextlib
+import functools
 import http.server
+import importlib
 import os
 import re
 import sys
@@ -31,15 +33,23 @@ HOSTS = ("MAP evil.test 127.0.0.1, MAP * ~NOTFOUND, "
          "EXCLUDE 127.0.0.1, EXCLUDE 0.0.0.0, EXCLUDE localhost")
 LOOPBACK = "local-network-access"
 LOCAL_SCHEMES = ("data:", "blob:", "about:", "chrome-error:")
-PACKAGES = foreign.environment("browser") / "lib" / (
-    f"python{sys.version_info.major}.{sys.version_info.minor}") / "site-packages"
 AXE = foreign.ROOT / "build/axe/node_modules/axe-core/axe.min.js"
 
-sys.path.append(str(PACKAGES))
 
-from playwright.sync_api import expect, sync_playwright
+@functools.cache
+def playwright():
+    """Playwright's module, which is brought when a test asks for it."""
+    python = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    sys.path.append(str(foreign.environment("browser") / "lib" / python / "site-packages"))
+    module = importlib.import_module("playwright.sync_api")
+    module.expect.set_options(timeout=TIMEOUT_MS)
+    return module
 
-expect.set_options(timeout=TIMEOUT_MS)
+
+def expect(actual):
+    """Playwright's assertions, which wait: expect(locator).to_be_visible()."""
+    return playwright().expect(actual)
+
 
 # Violations are reported to the document they happen in; frames have their own, which are a part
 # of the test that looks for them.
@@ -60,8 +70,8 @@ def chromium():
              f"--host-resolver-rules={HOSTS}"]
     if os.geteuid() == 0:
         words.append("--no-sandbox")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=PROGRAM, args=words)
+    with playwright().sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=PROGRAM, args=words)
         yield browser
         browser.close()
 
