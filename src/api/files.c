@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "session/transfer.h"
+#include "wire/url.h"
 #include "wire/utf8.h"
 
-#include <ctype.h>
 #include <stdio.h>
 
 enum { SHA256_HEX = 64, HEADER_VALUE_MAX = 2048, ITEM_URL_MAX = 32768 };
@@ -152,7 +152,7 @@ static void export_list_one(void *user, const char *id, const struct export_info
     if (buf_printf(&url, "%s/threads/%s/files/download?session_id=%s&path=",
                    api->settings->api_base_url[0] ? api->settings->api_base_url : api->url,
                    l->thread_id, id) == 0 &&
-        percent_append(&url, info->path) == 0)
+        url_percent_append(&url, info->path) == 0)
         yyjson_mut_obj_add_strncpy(l->doc, v, "download_url", url.data, url.len);
 }
 
@@ -179,19 +179,6 @@ static void on_list(struct http_request *req)
 }
 
 /* ---- downloads ---- */
-
-int percent_append(struct buf *ret, const char *text)
-{
-    int r = 0;
-
-    for (; *text && r == 0; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        r = isalnum(c) || strchr("-._~", c) ? buf_append_byte(ret, c)
-                                            : buf_printf(ret, "%%%02X", c);
-    }
-    return r;
-}
 
 /* One character stands for each that the quoted form cannot say. */
 static int quoted_append(struct buf *ret, const char *text, bool *ret_whole)
@@ -224,7 +211,7 @@ int attachment_write(const char *name, struct buf *ret)
     if (whole)
         return 0;
     return buf_append_str(ret, "; filename*=UTF-8''") < 0 ? -1
-                                                          : percent_append(ret, buf_str(&text));
+                                                          : url_percent_append(ret, buf_str(&text));
 }
 
 static ssize_t download_read(void *user, char *ret, size_t len)

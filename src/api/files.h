@@ -10,9 +10,6 @@
  * of any kind are taken. */
 int attachment_write(const char *name, struct buf *ret) must_check;
 
-/* Percent-encodes all but what RFC 3986 calls unreserved, the slash too; appended. */
-int percent_append(struct buf *ret, const char *text) must_check;
-
 /* How a display of this kind is answered. */
 struct blob_kind {
     const char *content_type;

@@ -5,7 +5,6 @@
 
 #include "base/str.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -27,19 +26,6 @@ void chat_api_done(struct chat_api *a)
     if (a->client)
         http_client_free(a->client);
     a->client = NULL;
-}
-
-int chat_path_add(struct buf *ret, const char *text)
-{
-    int r = 0;
-
-    for (; *text && r == 0; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        r = isalnum(c) || strchr("-._~", c) ? buf_append_byte(ret, c)
-                                            : buf_printf(ret, "%%%02X", c);
-    }
-    return r;
 }
 
 /* ---- headers ---- */

@@ -14,7 +14,7 @@ struct chat_api {
 };
 
 struct chat_request {
-    const char *method, *path; /* the path holds only what chat_path_add() has put there */
+    const char *method, *path; /* the path holds only what url_percent_append() has put there */
     const char *body;          /* NULL: none */
     size_t len;
     const char *content_type; /* NULL: JSON */
@@ -37,9 +37,6 @@ int chat_api_send(struct chat_api *a, const struct chat_request *request, struct
 /* The answer as a document; NULL when it has no body. `json` may be NULL. */
 int chat_api_json(struct chat_api *a, const char *method, const char *path, const char *json,
                   yyjson_doc **ret, struct error *reterr) must_check;
-
-/* Appends a part of a path or query, with everything escaped that is no letter, digit or "-._~". */
-int chat_path_add(struct buf *ret, const char *text) must_check;
 
 /* The headers of a request: "Name: value", ended by NULL; their memory is the struct's. */
 enum { CHAT_HEADERS = 5 };

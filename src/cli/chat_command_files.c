@@ -10,6 +10,7 @@
 #include "base/uuid.h"
 #include "cli/chat_result.h"
 #include "cli/term/clean.h"
+#include "wire/url.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -243,10 +244,10 @@ static int on_data(void *user, const char *data, size_t len, struct error *reter
 static int url_fill(struct chat *c, yyjson_val *file, struct buf *ret)
 {
     if (buf_printf(ret, "/threads/%s/files/download?session_id=", c->thread_id) < 0 ||
-        chat_path_add(ret, json_get_str(file, "session_id", "")) < 0 ||
+        url_percent_append(ret, json_get_str(file, "session_id", "")) < 0 ||
         buf_append_str(ret, "&path=") < 0)
         return -1;
-    return chat_path_add(ret, json_get_str(file, "path", ""));
+    return url_percent_append(ret, json_get_str(file, "path", ""));
 }
 
 /* Into a file of its own, which gets its name when all of it is there. */

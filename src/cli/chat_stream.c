@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "wire/sse.h"
+#include "wire/url.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -209,7 +210,8 @@ static int on_data(void *user, const char *data, size_t len, struct error *reter
 
 static int path_fill(const struct chat_stream *s, bool create, struct buf *ret)
 {
-    if (buf_printf(ret, "%s/threads/", s->api->base) < 0 || chat_path_add(ret, s->thread_id) < 0)
+    if (buf_printf(ret, "%s/threads/", s->api->base) < 0 ||
+        url_percent_append(ret, s->thread_id) < 0)
         return -1;
     if (create)
         return buf_append_str(ret, "/runs/stream");

@@ -3,33 +3,18 @@
  */
 #include "base/str.h"
 #include "tools/tool-internal.h"
+#include "wire/url.h"
 
-#include <ctype.h>
-
-enum { URL_MAX = 32768 };
-
-/* All but what RFC 3986 calls unreserved, the slash too. */
-static int percent_append(struct buf *ret, const char *text)
-{
-    int r = 0;
-
-    for (; *text && r == 0; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        r = isalnum(c) || strchr("-._~", c) ? buf_append_byte(ret, c)
-                                            : buf_printf(ret, "%%%02X", c);
-    }
-    return r;
-}
+enum { LINK_MAX = 32768 };
 
 static yyjson_mut_val *url_make(yyjson_mut_doc *doc, const char *base, const char *id,
                                 const char *path)
 {
     auto_buf struct buf url;
 
-    buf_init(&url, URL_MAX);
+    buf_init(&url, LINK_MAX);
     if (!base || buf_printf(&url, "%s?session_id=%s&path=", base, id) < 0 ||
-        percent_append(&url, path) < 0)
+        url_percent_append(&url, path) < 0)
         return yyjson_mut_null(doc);
     return json_mut_text(doc, url.data, url.len);
 }

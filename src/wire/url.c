@@ -197,3 +197,22 @@ bool url_is_private(const struct url *u)
     }
     return url_is_loopback(u);
 }
+
+/* Not isalnum(): what is a letter must not depend on the locale. */
+static bool is_unreserved(unsigned char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("-._~", c));
+}
+
+int url_percent_append(struct buf *ret, const char *text)
+{
+    int r = 0;
+
+    for (; *text && r == 0; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        r = is_unreserved(c) ? buf_append_byte(ret, c) : buf_printf(ret, "%%%02X", c);
+    }
+    return r;
+}

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "wire/addr.h"
 
@@ -29,3 +30,6 @@ int url_origin_format(const struct url *u, char *ret, size_t size) must_check;
  * (private, link-local, metadata, ...). Names are not resolved. */
 bool url_is_loopback(const struct url *u);
 bool url_is_private(const struct url *u);
+
+/* Percent-encodes all but what RFC 3986 calls unreserved, the slash too; appended. */
+int url_percent_append(struct buf *ret, const char *text) must_check;

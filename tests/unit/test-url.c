@@ -267,3 +267,12 @@ TEST(url_knows_hosts_that_are_not_public)
             test_fail(__FILE__, __LINE__, "%s is not public", text);
     }
 }
+
+TEST(percent_encoding_leaves_what_is_unreserved)
+{
+    auto_buf struct buf b;
+
+    buf_init(&b, 4096);
+    assert_int_eq(url_percent_append(&b, "aZ09-._~/ %\xc3\xa9"), 0);
+    assert_str_eq(buf_str(&b), "aZ09-._~%2F%20%25%C3%A9");
+}
