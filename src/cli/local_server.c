@@ -54,10 +54,13 @@ static int client_open(const struct settings *s, struct http_client **ret, struc
 static int get(struct http_client *client, const char *base, const char *path,
                struct http_reply *ret)
 {
-    char url[300];
+    auto_free char *url = NULL;
     struct error error;
 
-    snprintf(url, sizeof(url), "%s%s", base, path);
+    if (asprintf(&url, "%s%s", base, path) < 0) {
+        url = NULL;
+        return -1;
+    }
     return http_client_call(client,
                             &(struct http_call){.size = sizeof(struct http_call),
                                                 .method = "GET",
@@ -84,6 +87,11 @@ static enum answer who_answers(struct http_client *client, const char *url)
     }
     buf_done(&reply.body);
     return who;
+}
+
+bool local_server_is_ours(struct http_client *client, const char *base)
+{
+    return who_answers(client, base) == ANSWER_OURS;
 }
 
 static bool is_healthy(struct http_client *client, const char *url)

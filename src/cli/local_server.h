@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/path.h"
 #include "base/settings.h"
+#include "http/client.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -32,6 +33,9 @@ struct local_server {
  */
 int local_server_ensure(const struct settings *settings, struct local_server *ret,
                         struct error *reterr) must_check;
+
+/* Whether what answers at `base` bears our name; it is asked without a key. */
+bool local_server_is_ours(struct http_client *client, const char *base);
 
 /* Whether the one that was started here still runs; true for one that was there already. */
 bool local_server_is_alive(struct local_server *s);

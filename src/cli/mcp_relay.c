@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "cli/local_server.h"
 #include "http/client.h"
 #include "mcp/mcp.h"
 #include "wire/jsonrpc.h"
@@ -708,34 +709,6 @@ int relay_run(struct relay *r, int in, int out, int stop_fd, struct error *reter
 
 /* ---- whether there is one ---- */
 
-/* Whether what answers there is ours; it is asked without the key. */
-static bool api_is_there(struct relay *r, const char *base)
-{
-    auto_free char *url = NULL;
-    auto_json yyjson_doc *doc = NULL;
-    struct http_reply reply = {};
-    struct error error;
-    bool found = false;
-
-    if (asprintf(&url, "%s/info", base) < 0) {
-        url = NULL;
-        return false;
-    }
-    if (http_client_call(r->client,
-                         &(struct http_call){.size = sizeof(struct http_call),
-                                             .method = "GET",
-                                             .url = url,
-                                             .cancel_fd = -1,
-                                             .connect_timeout_ms = PROBE_MS,
-                                             .total_timeout_ms = PROBE_MS,
-                                             .reply_max = 64 * KIB},
-                         &reply, &error) == 0 &&
-        reply.status == 200 && json_parse(reply.body.data, reply.body.len, &doc, NULL) == 0)
-        found = str_eq(json_get_str(yyjson_doc_get_root(doc), "name", ""), "sandbox-agent");
-    buf_done(&reply.body);
-    return found;
-}
-
 /* Whether it takes our key, and serves /mcp. */
 static bool api_takes_us(struct relay *r)
 {
@@ -796,7 +769,7 @@ int relay_find(const struct settings *settings, struct relay **ret, struct error
     result = relay_new(settings, &r, reterr);
     if (result < 0)
         return result;
-    if (!api_is_there(r, settings->api_base_url) || !api_takes_us(r)) {
+    if (!local_server_is_ours(r->client, settings->api_base_url) || !api_takes_us(r)) {
         relay_free(r);
         return 0;
     }
