@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -36,18 +35,8 @@ static int child_start(char *const *argv, int in, int out, pid_t *ret, struct er
 {
     static char zone[] = "TZ=UTC0"; /* zip files hold local time */
     char *env[] = {zone, NULL};
-    char path[PATH_MAX];
-    const struct spawn_fd fds[] = {{in, STDIN_FILENO}, {out, STDOUT_FILENO}};
-    struct spawn_options options = {.size = sizeof(options),
-                                    .path = path,
-                                    .argv = argv,
-                                    .env = env,
-                                    .fds = fds,
-                                    .fd_count = ARRAY_LEN(fds),
-                                    .new_session = 1};
-    int r = libexec_find(argv[0], path, sizeof(path), reterr);
 
-    return r < 0 ? r : spawn_start(&options, ret, reterr);
+    return libexec_start(argv, env, in, out, ret, reterr);
 }
 
 static void child_kill(const pid_t *pid)

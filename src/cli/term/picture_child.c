@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,22 +31,13 @@ static void child_end(const pid_t *pid)
 static int child_start(const char *mode, unsigned side, int in, int out, pid_t *ret,
                        struct error *reterr)
 {
-    char name[] = "sandbox-picture", number[16], word[16], path[PATH_MAX];
+    char name[] = "sandbox-picture", number[16], word[16];
     char *argv[] = {name, word, number, NULL};
     char *env[] = {NULL};
-    const struct spawn_fd fds[] = {{in, STDIN_FILENO}, {out, STDOUT_FILENO}};
-    struct spawn_options options = {.size = sizeof(options),
-                                    .path = path,
-                                    .argv = argv,
-                                    .env = env,
-                                    .fds = fds,
-                                    .fd_count = ARRAY_LEN(fds),
-                                    .new_session = 1};
-    int r = libexec_find(name, path, sizeof(path), reterr);
 
     snprintf(word, sizeof(word), "%s", mode);
     snprintf(number, sizeof(number), "%u", side);
-    return r < 0 ? r : spawn_start(&options, ret, reterr);
+    return libexec_start(argv, env, in, out, ret, reterr);
 }
 
 static int output_read(int fd, struct buf *ret, struct error *reterr)

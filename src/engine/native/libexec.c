@@ -4,11 +4,13 @@
 #include "engine/native/libexec.h"
 
 #include "base/path.h"
+#include "base/spawn.h"
 #include "base/str.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static int dir_from_self(char *ret, size_t size)
 {
@@ -51,4 +53,21 @@ int libexec_find(const char *name, char *ret, size_t size, struct error *reterr)
     if (str_copy(ret, size, real) < 0)
         return error_set(reterr, ERR_INVALID, "path '%s' is too long", real);
     return 0;
+}
+
+int libexec_start(char *const *argv, char *const *env, int in, int out, pid_t *ret,
+                  struct error *reterr)
+{
+    char path[PATH_MAX];
+    const struct spawn_fd fds[] = {{in, STDIN_FILENO}, {out, STDOUT_FILENO}};
+    struct spawn_options options = {.size = sizeof(options),
+                                    .path = path,
+                                    .argv = argv,
+                                    .env = env,
+                                    .fds = fds,
+                                    .fd_count = ARRAY_LEN(fds),
+                                    .new_session = 1};
+    int r = libexec_find(argv[0], path, sizeof(path), reterr);
+
+    return r < 0 ? r : spawn_start(&options, ret, reterr);
 }
