@@ -89,9 +89,21 @@ static enum answer who_answers(struct http_client *client, const char *url)
     return who;
 }
 
-bool local_server_is_ours(struct http_client *client, const char *base)
+int local_server_find(struct http_client *client, const char *url, struct error *reterr)
 {
-    return who_answers(client, base) == ANSWER_OURS;
+    enum answer who = who_answers(client, url);
+    struct url u;
+    int r;
+
+    if (who == ANSWER_OTHER)
+        return error_set(reterr, ERR_EXISTS, "something else than sandbox-agent answers at %.200s",
+                         url);
+    if (who == ANSWER_NONE)
+        return 0;
+    if ((r = url_parse(url, &u, reterr)) < 0)
+        return error_wrap(reterr, "API_BASE_URL");
+    r = url_is_loopback(&u) ? port_owner_check(&u, reterr) : 0;
+    return r < 0 ? r : 1;
 }
 
 static bool is_healthy(struct http_client *client, const char *url)
@@ -264,24 +276,6 @@ static bool is_stopped(const struct local_server *s)
     return s->stop && __atomic_load_n(s->stop, __ATOMIC_ACQUIRE);
 }
 
-/* 1: a server of ours answers; 0: nobody does. A key may go only to what is trusted here. */
-static int server_find(struct http_client *client, const char *url, struct error *reterr)
-{
-    enum answer who = who_answers(client, url);
-    struct url u;
-    int r;
-
-    if (who == ANSWER_OTHER)
-        return error_set(reterr, ERR_EXISTS, "something else than sandbox-agent answers at %.200s",
-                         url);
-    if (who == ANSWER_NONE)
-        return 0;
-    if ((r = url_parse(url, &u, reterr)) < 0)
-        return error_wrap(reterr, "API_BASE_URL");
-    r = url_is_loopback(&u) ? port_owner_check(&u, reterr) : 0;
-    return r < 0 ? r : 1;
-}
-
 /* Whoever else is at the port makes ours end: what answers counts only while ours lives. */
 static int wait_for(struct http_client *client, struct local_server *s, struct error *reterr)
 {
@@ -289,7 +283,7 @@ static int wait_for(struct http_client *client, struct local_server *s, struct e
     struct error other;
 
     while (local_server_is_alive(s)) {
-        if (server_find(client, s->url, &other) > 0 && is_healthy(client, s->url) &&
+        if (local_server_find(client, s->url, &other) > 0 && is_healthy(client, s->url) &&
             local_server_is_alive(s))
             return 0;
         if (is_stopped(s))
@@ -321,7 +315,7 @@ static int server_bring(const struct settings *settings, struct http_client *cli
 {
     char listen[300];
     auto_fd int dir = -1, lock = -1;
-    int r = server_find(client, s->url, reterr);
+    int r = local_server_find(client, s->url, reterr);
 
     if (r != 0)
         return MIN(r, 0);
@@ -331,7 +325,7 @@ static int server_bring(const struct settings *settings, struct http_client *cli
     lock = start_lock(dir, s, reterr);
     if (lock < 0)
         return lock;
-    if ((r = server_find(client, s->url, reterr)) != 0)
+    if ((r = local_server_find(client, s->url, reterr)) != 0)
         return MIN(r, 0);
     if ((r = path_join(s->log, sizeof(s->log), settings->state_dir, "server.log", reterr)) == 0)
         r = server_start(dir, s, listen, reterr);

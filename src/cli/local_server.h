@@ -34,8 +34,11 @@ struct local_server {
 int local_server_ensure(const struct settings *settings, struct local_server *ret,
                         struct error *reterr) must_check;
 
-/* Whether what answers at `base` bears our name; it is asked without a key. */
-bool local_server_is_ours(struct http_client *client, const char *base);
+/*
+ * Who answers at `url`, asked without a key. 1: a server that may be given ours; 0: nobody;
+ * ERR_EXISTS and ERR_DENIED as above. To be asked before a key is sent anywhere.
+ */
+int local_server_find(struct http_client *client, const char *url, struct error *reterr) must_check;
 
 /* Whether the one that was started here still runs; true for one that was there already. */
 bool local_server_is_alive(struct local_server *s);

@@ -762,6 +762,7 @@ static int relay_new(const struct settings *s, struct relay **ret, struct error 
 int relay_find(const struct settings *settings, struct relay **ret, struct error *reterr)
 {
     struct relay *r = NULL;
+    struct error why;
     int result;
 
     if (!settings->api_base_url[0])
@@ -769,7 +770,10 @@ int relay_find(const struct settings *settings, struct relay **ret, struct error
     result = relay_new(settings, &r, reterr);
     if (result < 0)
         return result;
-    if (!local_server_is_ours(r->client, settings->api_base_url) || !api_takes_us(r)) {
+    result = local_server_find(r->client, settings->api_base_url, &why);
+    if (result < 0)
+        log_warn("messages are not handed on to an API: %s", why.text);
+    if (result <= 0 || !api_takes_us(r)) {
         relay_free(r);
         return 0;
     }

@@ -12,7 +12,7 @@ struct relay;
 
 /*
  * Looks at API_BASE_URL. 1: an `api` of our name answers there and takes our key; 0: none does, or
- * (with a line in the log) its answer is no.
+ * (with a line in the log) what answers is not given our key, or does not take it.
  */
 int relay_find(const struct settings *settings, struct relay **ret,
                struct error *reterr) must_check;

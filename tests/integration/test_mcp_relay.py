@@ -3,6 +3,7 @@
 
 import http.server
 import json
+import os
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ import urllib.request
 import apiserver
 import mcpstdio
 import pytest
+from impostor import Impostor
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
@@ -251,6 +253,18 @@ def test_another_server_at_that_address_gets_nothing(tmp_path):
     stranger.shutdown()
     assert [path for path, _ in ASKED] == ["/info"]
     assert KEY not in str(ASKED)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
+def test_a_server_of_another_user_is_given_no_key(tmp_path):
+    with Impostor("open", user=65534) as impostor:
+        settings = {"API_BASE_URL": impostor.url, "API_KEY": KEY}
+        with mcpstdio.Server(tmp_path, settings=settings) as server:
+            server.initialize()
+            server.create()
+        assert b"user 65534 listens" in server.stderr
+        assert b"handed on to the API at" not in server.stderr
+    assert impostor.asked == ["/info None"]
 
 
 def test_an_api_that_starts_anew_is_found_again(tmp_path):

@@ -10,7 +10,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ import pytest
 from apipeer import Peer
 from apiserver import ApiServer, environment
 from foreign import free_port
+from impostor import Impostor
 
 WAIT = 60
 
@@ -180,71 +180,31 @@ def test_ui_that_is_killed_leaves_no_server(tmp_path):
     assert not is_served(url)
 
 
-class Stranger:
-    """A program that answers at a port like a server of ours, and may be another user's.
-
-    What it was asked is in `asked` at the end, with the key that came along.
-    """
-
-    PROGRAM = """
-import http.server, os, sys
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        print(self.path, self.headers.get("x-api-key"), flush=True)
-        if self.path == "/info" and sys.argv[1] == "shy":
-            return
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b'{"name": "sandbox-agent"}')
-    do_POST = do_PUT = do_PATCH = do_GET
-os.setuid(int(sys.argv[2]))
-server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
-"""
-
-    def __init__(self, kind, user=0):
-        """Start it; `shy` answers nothing at /info."""
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", self.PROGRAM, kind, str(user or os.geteuid())],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
-        self.asked = []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.asked = self.process.stdout.read().splitlines()
-        self.process.wait(WAIT)
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
 @pytest.mark.parametrize("words", [["ui", "--no-open"], ["cli", "-c", "hello"]])
 def test_a_server_of_another_user_is_given_no_key(tmp_path, words):
-    with Stranger("open", user=65534) as stranger:
+    with Impostor("open", user=65534) as impostor:
         run = subprocess.run(
             [mcpstdio.AGENT, *words], cwd=tmp_path, capture_output=True, text=True,
             stdin=subprocess.DEVNULL, timeout=WAIT, check=False,
-            env=environment(tmp_path, API_BASE_URL=stranger.url, API_KEY="key-of-ann-0123456"))
+            env=environment(tmp_path, API_BASE_URL=impostor.url, API_KEY="key-of-ann-0123456"))
     assert run.returncode != 0
     assert "user 65534 listens" in run.stderr + run.stdout
-    assert stranger.asked == ["/info None"]
+    assert impostor.asked == ["/info None"]
 
 
 def test_a_program_of_ours_that_answers_is_taken(tmp_path):
-    with Stranger("open") as stranger, \
-            Verb(tmp_path, "ui", "--no-open", API_BASE_URL=stranger.url) as verb:
+    with Impostor("open") as impostor, \
+            Verb(tmp_path, "ui", "--no-open", API_BASE_URL=impostor.url) as verb:
         verb.until("The page")
         assert verb.process.wait(WAIT) == 0
 
 
 def test_what_is_at_the_port_already_is_not_taken_for_the_server_that_was_started(tmp_path):
-    with Stranger("shy") as stranger:
+    with Impostor("shy") as impostor:
         run = subprocess.run([mcpstdio.AGENT, "ui", "--no-open"], cwd=tmp_path,
                              capture_output=True, text=True, timeout=WAIT, check=False,
-                             env=environment(tmp_path, API_BASE_URL=stranger.url))
+                             env=environment(tmp_path, API_BASE_URL=impostor.url))
     assert run.returncode != 0
     assert "has not started" in run.stderr and "in use" in run.stderr
     assert "The page" not in run.stdout
