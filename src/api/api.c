@@ -25,18 +25,6 @@ static void tables_fill(struct api *api)
         api->tables[n++] = (struct route_table){.entries = route_tables[i], .user = api};
 }
 
-static int client_open(struct api *api, struct error *reterr)
-{
-    const struct settings *s = api->settings;
-
-    return http_client_new(
-        &(struct http_client_options){.size = sizeof(struct http_client_options),
-                                      .proxy = s->proxy,
-                                      .no_proxy = s->no_proxy,
-                                      .ca_file = s->extra_ca[0] ? s->extra_ca : NULL},
-        &api->client, reterr);
-}
-
 static int agent_open(struct api *api, struct error *reterr)
 {
     return agent_new(&(struct agent_options){.size = sizeof(struct agent_options),
@@ -57,8 +45,9 @@ static int parts_open(struct api *api, struct error *reterr)
         (r = shapes_new(&api->shapes, reterr)) < 0 ||
         (r = sealed_keys_load(api->settings, &api->keys, reterr)) < 0 ||
         (r = store_open(api->settings, &api->store, reterr)) < 0 ||
-        (r = client_open(api, reterr)) < 0 || (r = llm_new(api->client, &api->llm, reterr)) < 0 ||
-        (r = agent_open(api, reterr)) < 0 || (r = thread_logs_new(&api->threads, reterr)) < 0)
+        (r = http_client_new_by(api->settings, &api->client, reterr)) < 0 ||
+        (r = llm_new(api->client, &api->llm, reterr)) < 0 || (r = agent_open(api, reterr)) < 0 ||
+        (r = thread_logs_new(&api->threads, reterr)) < 0)
         return r;
     return live_new(api, &api->live, reterr);
 }

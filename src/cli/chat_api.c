@@ -13,12 +13,7 @@ enum { CONNECT_MS = 5000, IDLE_MS = 30000, PATH_MAX_LEN = 8192, BODY_MAX = 64 <<
 int chat_api_init(struct chat_api *a, const struct settings *s, struct error *reterr)
 {
     *a = (struct chat_api){.key = s->api_key, .cancel_fd = -1};
-    return http_client_new(
-        &(struct http_client_options){.size = sizeof(struct http_client_options),
-                                      .proxy = s->proxy,
-                                      .no_proxy = s->no_proxy,
-                                      .ca_file = s->extra_ca[0] ? s->extra_ca : NULL},
-        &a->client, reterr);
+    return http_client_new_by(s, &a->client, reterr);
 }
 
 void chat_api_done(struct chat_api *a)

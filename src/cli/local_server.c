@@ -41,16 +41,6 @@ enum answer { ANSWER_NONE, ANSWER_OURS, ANSWER_OTHER };
 
 /* ---- who answers ---- */
 
-static int client_open(const struct settings *s, struct http_client **ret, struct error *reterr)
-{
-    return http_client_new(
-        &(struct http_client_options){.size = sizeof(struct http_client_options),
-                                      .proxy = s->proxy,
-                                      .no_proxy = s->no_proxy,
-                                      .ca_file = s->extra_ca[0] ? s->extra_ca : NULL},
-        ret, reterr);
-}
-
 static int get(struct http_client *client, const char *base, const char *path,
                struct http_reply *ret)
 {
@@ -341,7 +331,7 @@ int local_server_ensure(const struct settings *settings, struct local_server *re
     ret->log[0] = 0;
     ret->pid = 0;
     ret->life = -1;
-    if (r < 0 || (r = client_open(settings, &client, reterr)) < 0)
+    if (r < 0 || (r = http_client_new_by(settings, &client, reterr)) < 0)
         return r;
     r = server_bring(settings, client, ret, reterr);
     http_client_free(client);

@@ -746,12 +746,7 @@ static int relay_new(const struct settings *s, struct relay **ret, struct error 
         result = error_no_memory(reterr);
     }
     if (result == 0)
-        result = http_client_new(
-            &(struct http_client_options){.size = sizeof(struct http_client_options),
-                                          .proxy = s->proxy,
-                                          .no_proxy = s->no_proxy,
-                                          .ca_file = s->extra_ca[0] ? s->extra_ca : NULL},
-            &r->client, reterr);
+        result = http_client_new_by(s, &r->client, reterr);
     if (result < 0)
         relay_free(r);
     else

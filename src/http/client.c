@@ -195,6 +195,16 @@ int http_client_new(const struct http_client_options *options, struct http_clien
     return 0;
 }
 
+int http_client_new_by(const struct settings *settings, struct http_client **ret,
+                       struct error *reterr)
+{
+    return http_client_new(&(struct http_client_options){.size = sizeof(struct http_client_options),
+                                                         .proxy = settings->proxy,
+                                                         .no_proxy = settings->no_proxy,
+                                                         .ca_file = settings->extra_ca},
+                           ret, reterr);
+}
+
 /* ---- what comes ---- */
 
 static void transfer_done(struct transfer *t)

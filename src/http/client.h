@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +23,9 @@ struct http_client_options {
 
 int http_client_new(const struct http_client_options *options, struct http_client **ret,
                     struct error *reterr) must_check;
+/* As the settings say it of this process's own calls. */
+int http_client_new_by(const struct settings *settings, struct http_client **ret,
+                       struct error *reterr) must_check;
 void http_client_free(struct http_client *c); /* when no call runs any more */
 
 struct http_reply;
