@@ -35,17 +35,17 @@ static const bool is_sanitized = true;
 static const bool is_sanitized = false;
 #endif
 
-enum { CPU_SECONDS = 600, FILTER_MAX = 96, FIRST_FOREIGN_FD = 3 };
+enum { FILTER_MAX = 96, FIRST_FOREIGN_FD = 3 };
 #define MEMORY_MAX (512 * MIB)
 
-static int limits_set(struct error *reterr)
+static int limits_set(unsigned cpu_seconds, struct error *reterr)
 {
-    static const struct {
+    const struct {
         __rlimit_resource_t what;
         rlim_t value;
     } limits[] = {
         {RLIMIT_AS, MEMORY_MAX}, {RLIMIT_NOFILE, 0}, {RLIMIT_NPROC, 0},
-        {RLIMIT_MEMLOCK, 0},     {RLIMIT_CORE, 0},   {RLIMIT_CPU, CPU_SECONDS},
+        {RLIMIT_MEMLOCK, 0},     {RLIMIT_CORE, 0},   {RLIMIT_CPU, cpu_seconds},
     };
     const size_t first = is_sanitized ? ARRAY_LEN(limits) - 2 : 0;
 
@@ -125,7 +125,7 @@ static int filter_apply(struct error *reterr)
     return 0;
 }
 
-int confine(struct error *reterr)
+int confine(unsigned cpu_seconds, struct error *reterr)
 {
     int r;
 
@@ -133,7 +133,7 @@ int confine(struct error *reterr)
         return error_sys(reterr, errno, "cannot close what was inherited");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return error_sys(reterr, errno, "cannot give up privileges");
-    if ((r = limits_set(reterr)) < 0)
+    if ((r = limits_set(cpu_seconds, reterr)) < 0)
         return r;
     return is_sanitized ? 0 : filter_apply(reterr);
 }

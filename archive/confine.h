@@ -7,4 +7,5 @@
 
 #include "base/error.h"
 
-int confine(struct error *reterr) must_check;
+/* What takes more than `cpu_seconds` of processor time is killed. */
+int confine(unsigned cpu_seconds, struct error *reterr) must_check;

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_BAD_START = 3 };
+enum { EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_BAD_START = 3, CPU_SECONDS = 600 };
 
 static int fail(int status, const struct error *error)
 {
@@ -41,7 +41,7 @@ static int unpack_main(const char *word)
 
     output_init(&out, records_send);
     r = source_init(&source, STDIN_FILENO, &error);
-    if (confine(&other) < 0)
+    if (confine(CPU_SECONDS, &other) < 0)
         return fail(EXIT_BAD_START, &other);
     if (r == 0)
         r = unpack(&source, &out, &error);
@@ -103,7 +103,8 @@ static int pack_main(const char *word)
     for (size_t i = 0; word && i < ARRAY_LEN(names); i++) {
         if (!str_eq(word, names[i]))
             continue;
-        if (pack_new((enum pack_format)i, STDOUT_FILENO, &p, &error) < 0 || confine(&error) < 0)
+        if (pack_new((enum pack_format)i, STDOUT_FILENO, &p, &error) < 0 ||
+            confine(CPU_SECONDS, &error) < 0)
             return fail(EXIT_BAD_START, &error);
         return records_pack(p, &error) < 0 ? fail(EXIT_REFUSED, &error) : 0;
     }
@@ -148,7 +149,7 @@ static int try_main(const char *word)
         {"open", try_open}, {"socket", try_socket}, {"exec", try_map}, {"memory", try_memory}};
     struct error error;
 
-    if (confine(&error) < 0)
+    if (confine(CPU_SECONDS, &error) < 0)
         return fail(EXIT_BAD_START, &error);
     for (size_t i = 0; word && i < ARRAY_LEN(calls); i++)
         if (str_eq(word, calls[i].name)) {

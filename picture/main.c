@@ -19,6 +19,7 @@ enum {
     OUT_MAX = 16 * 1024 * 1024,
     SIDE_MAX = 4096,
     READ_PIECE = 256 * 1024,
+    CPU_SECONDS = 10,
 };
 
 static int input_read(struct buf *ret, struct error *reterr)
@@ -83,7 +84,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
         if (!str_eq(argv[1], modes[i].name))
             continue;
-        if (confine(&error) == 0 && convert(modes[i].encode, (uint32_t)side, &error) == 0)
+        if (confine(CPU_SECONDS, &error) == 0 &&
+            convert(modes[i].encode, (uint32_t)side, &error) == 0)
             return 0;
         fprintf(stderr, "sandbox-picture: %s\n", error.text);
         return 1;

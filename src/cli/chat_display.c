@@ -161,12 +161,14 @@ void chat_display_show(struct chat *c, struct panel *panel, yyjson_val *item,
 
 void chat_shown_print(struct chat *c, struct chat_shown *below)
 {
-    struct error error;
+    struct error error = {};
 
     for (size_t i = 0; i < below->count; i++) {
         struct buf *p = &below->pictures[i];
+        const struct image_source source = {buf_str(p), p->len, c->signal_fd};
 
-        if (image_print(c->term, buf_str(p), p->len, &error) < 0)
+        /* Ctrl-C is for all of them. */
+        if (error.code != ERR_CANCELLED && image_print(c->term, &source, &error) < 0)
             chat_say(c, STYLE_WARNING, "the picture is not shown: %s", error.text);
         buf_done(p);
     }

@@ -434,6 +434,23 @@ def test_pictures_are_drawn_where_the_terminal_can(server, tmp_path):
         assert "image/png" in chat.text
 
 
+def test_ctrl_c_ends_the_wait_for_a_picture(server, tmp_path):
+    helpers, running = tmp_path / "helpers", tmp_path / "running"
+    helpers.mkdir()
+    decoder = helpers / "sandbox-picture"
+    decoder.write_text(f"#!/bin/sh\necho $$ > {running}\nexec sleep 600\n")
+    decoder.chmod(0o755)
+    with Chat(server.url, tmp_path, TERM="foot", SANDBOX_AGENT_LIBEXEC=helpers) as chat:
+        chat.prompt()
+        chat.say("run: import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()", wait=False)
+        wait_for(lambda: running.exists() and running.read_text().strip())
+        chat.type("\x03")
+        chat.prompt()
+        assert "the picture is not shown: it was stopped" in chat.text
+        assert not Path(f"/proc/{running.read_text().strip()}").exists()
+        chat.say("say: still here")
+
+
 # ---- files, sessions, displays
 
 

@@ -11,9 +11,11 @@ import struct
 import subprocess
 import time
 import zlib
+from pathlib import Path
 
 import pytest
 import sa
+from apipeer import wait_for
 from ttyscreen import DA1, Program
 
 PROBE = str(sa.BUILD / "tests/lib/term-probe")
@@ -249,6 +251,17 @@ def test_the_decoder_can_only_compute(picture_file):
     calls = set(re.findall(rb"^\d+ +(\w+)\(", traced.stdout.split(b"seccomp(")[-1], re.MULTILINE))
     assert calls <= {b"read", b"write", b"brk", b"mmap", b"munmap", b"mremap", b"mprotect",
                      b"madvise", b"exit_group", b"futex", b"getrandom"}
+
+
+def test_the_decoder_has_seconds_of_the_processor():
+    """It is killed when it computes for longer than anybody waits for it."""
+    with subprocess.Popen([str(sa.BUILD / "picture/sandbox-picture"), "png", "100"],
+                          stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as decoder:
+        limits = Path(f"/proc/{decoder.pid}/limits")
+        wait_for(lambda: re.search(r"^Max cpu time +10 +10 ", limits.read_text(), re.MULTILINE))
+        decoder.stdin.close()
+        assert decoder.wait() == 1
 
 
 # ---- the line editor ----

@@ -113,7 +113,7 @@ static int image_main(struct term *t, char **argv, struct error *reterr)
     size_t len;
     int r = fd_read_file(AT_FDCWD, argv[0], FILE_MAX, &data, &len, reterr);
 
-    if (r < 0 || (r = image_print(t, data, len, reterr)) < 0)
+    if (r < 0 || (r = image_print(t, &(struct image_source){data, len, -1}, reterr)) < 0)
         return r;
     say(t, "drawn=%d", r);
     return 0;

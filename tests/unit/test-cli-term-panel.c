@@ -273,7 +273,7 @@ static int drawn(enum term_picture picture, const void *data, size_t len, struct
     struct error err;
 
     buf_init(ret, 64 << 20);
-    return image_encode(&caps, 80, data, len, ret, &err);
+    return image_encode(&caps, 80, &(struct image_source){data, len, -1}, ret, &err);
 }
 
 TEST(pictures_go_in_base64_between_sequences_of_ours)

@@ -24,6 +24,7 @@ struct request {
     const struct term_caps *caps;
     const unsigned char *data;
     size_t len;
+    int stop_fd;
     struct image_header header;
     unsigned side;    /* the longest side that fits on the screen, in pixels */
     unsigned columns; /* how wide it is drawn; 0: as it is, it fits */
@@ -74,11 +75,23 @@ static int kitty_write(const struct request *r, const void *data, size_t len, st
     return result;
 }
 
+static int decode(const struct request *r, const char *mode, struct buf *ret, struct error *reterr)
+{
+    const struct picture_job job = {.mode = mode,
+                                    .side = r->side,
+                                    .data = r->data,
+                                    .len = r->len,
+                                    .time_ms = PICTURE_TIME_MS,
+                                    .stop_fd = r->stop_fd};
+
+    return picture_child_run(&job, ret, reterr);
+}
+
 /* A PNG of the size that is shown, from the child. */
 static int png_make(const struct request *r, struct buf *ret, struct error *reterr)
 {
     struct image_header h;
-    int result = picture_child_run("png", r->side, r->data, r->len, ret, reterr);
+    int result = decode(r, "png", ret, reterr);
 
     if (result < 0)
         return result;
@@ -151,7 +164,7 @@ static int sixel_draw(const struct request *r, struct buf *ret, struct error *re
     if (r->header.kind != IMAGE_PNG && r->header.kind != IMAGE_JPEG)
         return 0;
     buf_init(&body, OUT_MAX);
-    if ((result = picture_child_run("sixel", r->side, r->data, r->len, &body, reterr)) < 0)
+    if ((result = decode(r, "sixel", &body, reterr)) < 0)
         return result;
     if (!is_sixel_body(&body))
         return error_set(reterr, ERR_INVALID, "the picture was not decoded well");
@@ -163,7 +176,7 @@ static int sixel_draw(const struct request *r, struct buf *ret, struct error *re
 
 /* ---- all ---- */
 
-int image_encode(const struct term_caps *caps, unsigned columns, const void *data, size_t len,
+int image_encode(const struct term_caps *caps, unsigned columns, const struct image_source *source,
                  struct buf *ret, struct error *reterr)
 {
     static int (*const draws[])(const struct request *r, struct buf *ret, struct error *reterr) = {
@@ -171,15 +184,16 @@ int image_encode(const struct term_caps *caps, unsigned columns, const void *dat
         [TERM_PICTURE_ITERM2] = iterm2_draw,
         [TERM_PICTURE_SIXEL] = sixel_draw,
     };
-    struct request r = {.caps = caps, .data = data, .len = len};
+    struct request r = {
+        .caps = caps, .data = source->data, .len = source->len, .stop_fd = source->stop_fd};
     int result;
 
     if (caps->picture == TERM_PICTURE_NONE)
         return 0;
-    if (len > IMAGE_BYTES_MAX)
+    if (r.len > IMAGE_BYTES_MAX)
         return error_set(reterr, ERR_LIMIT, "the picture has more than %d MiB",
                          IMAGE_BYTES_MAX / 1024 / 1024);
-    if ((result = image_header_parse(data, len, &r.header, reterr)) < 0)
+    if ((result = image_header_parse(source->data, r.len, &r.header, reterr)) < 0)
         return result;
     if (!r.header.whole)
         return error_set(reterr, ERR_INVALID, "the picture is cut off");
@@ -193,7 +207,7 @@ int image_encode(const struct term_caps *caps, unsigned columns, const void *dat
     return result;
 }
 
-int image_print(struct term *t, const void *data, size_t len, struct error *reterr)
+int image_print(struct term *t, const struct image_source *source, struct error *reterr)
 {
     unsigned width = term_width(t);
     auto_buf struct buf out;
@@ -202,7 +216,7 @@ int image_print(struct term *t, const void *data, size_t len, struct error *rete
     if (!term_caps(t)->is_tty)
         return 0;
     buf_init(&out, 2 * (size_t)OUT_MAX);
-    r = image_encode(term_caps(t), width > 4 ? width - 2 : width, data, len, &out, reterr);
+    r = image_encode(term_caps(t), width > 4 ? width - 2 : width, source, &out, reterr);
     if (r == 1)
         term_raw(t, buf_str(&out), out.len);
     return r;

@@ -10,13 +10,19 @@
 
 enum { IMAGE_BYTES_MAX = 8 * 1024 * 1024 };
 
+struct image_source {
+    const void *data;
+    size_t len;
+    int stop_fd; /* readable: decoding ends (ERR_CANCELLED); -1 */
+};
+
 /*
  * Draws a PNG, JPEG or GIF, at most as wide as the terminal and 24 rows high, as finished output.
  * Returns 1 when it is drawn; 0 when this terminal or this kind cannot be (the caller names the
  * path of a saved file instead, see cli/display.h); <0 when it is refused, with the reason.
  */
-int image_print(struct term *t, const void *data, size_t len, struct error *reterr) must_check;
+int image_print(struct term *t, const struct image_source *source, struct error *reterr) must_check;
 
 /* The same into a buffer, for a terminal of such abilities. */
-int image_encode(const struct term_caps *caps, unsigned columns, const void *data, size_t len,
+int image_encode(const struct term_caps *caps, unsigned columns, const struct image_source *source,
                  struct buf *ret, struct error *reterr) must_check;

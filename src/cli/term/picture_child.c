@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The picture goes in as a sealed file, so there is nothing to write while we read. */
+/*
+ * The picture goes in as a sealed file, so there is nothing to write while we read. One deadline
+ * holds for the output and for the end of the child: it may close the one and never come to the
+ * other.
+ */
 #include "cli/term/picture_child.h"
 
 #include "base/clock.h"
@@ -12,73 +16,102 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 
-enum { PIECE = 64 * 1024, TIME_MS = 10 * 1000 };
+enum { PIECE = 64 * 1024 };
 
-static void child_end(const pid_t *pid)
+struct child {
+    const struct picture_job *job;
+    int64_t deadline;
+    pid_t pid;
+    int out, pidfd;
+};
+
+static void child_end(struct child *c)
 {
     int status;
 
-    if (*pid <= 0)
+    if (c->out >= 0)
+        close(c->out);
+    if (c->pidfd >= 0)
+        close(c->pidfd);
+    if (c->pid <= 0)
         return;
-    kill(*pid, SIGKILL);
-    (void)!spawn_wait(*pid, &status, NULL);
+    kill(c->pid, SIGKILL);
+    (void)!spawn_wait(c->pid, &status, NULL);
 }
 
 #define auto_child auto_cleanup(child_end)
 
-static int child_start(const char *mode, unsigned side, int in, int out, pid_t *ret,
-                       struct error *reterr)
+static int child_start(struct child *c, struct error *reterr)
 {
     char name[] = "sandbox-picture", number[16], word[16];
     char *argv[] = {name, word, number, NULL};
     char *env[] = {NULL};
+    auto_fd int in = fd_memfd_sealed("picture", c->job->data, c->job->len), theirs = -1;
+    int r, ends[2];
 
-    snprintf(word, sizeof(word), "%s", mode);
-    snprintf(number, sizeof(number), "%u", side);
-    return libexec_start(argv, env, in, out, ret, reterr);
+    if (in < 0 || lseek(in, 0, SEEK_SET) < 0 || pipe2(ends, O_CLOEXEC) < 0)
+        return error_sys(reterr, errno, "cannot hand over the picture");
+    c->out = ends[0];
+    theirs = ends[1];
+    snprintf(word, sizeof(word), "%s", c->job->mode);
+    snprintf(number, sizeof(number), "%u", c->job->side);
+    if ((r = libexec_start(argv, env, in, theirs, &c->pid, reterr)) < 0)
+        return r;
+    c->pidfd = pidfd_open(c->pid, 0);
+    return c->pidfd < 0 ? error_sys(reterr, errno, "cannot watch the decoder") : 0;
 }
 
-static int output_read(int fd, struct buf *ret, struct error *reterr)
+/* Until there is something to read, or an end. */
+static int child_wait(const struct child *c, int fd, struct error *reterr)
 {
-    int64_t deadline = clock_deadline(TIME_MS);
+    struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = c->job->stop_fd, .events = POLLIN}};
+    int n;
+
+    do
+        n = poll(fds, ARRAY_LEN(fds), clock_poll_ms(c->deadline));
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return error_sys(reterr, errno, "cannot wait for the picture");
+    if (fds[1].revents)
+        return error_set(reterr, ERR_CANCELLED, "it was stopped");
+    /* Output that trickles is always there. */
+    if (n == 0 || clock_ms() >= c->deadline)
+        return error_set(reterr, ERR_TIMEOUT, "the picture takes too long to decode");
+    return 0;
+}
+
+static int output_read(const struct child *c, struct buf *ret, struct error *reterr)
+{
     ssize_t n = 1;
+    int r;
 
     while (n) {
-        int ready = fd_wait(fd, POLLIN, deadline);
-
-        if (ready == 0)
-            return error_set(reterr, ERR_TIMEOUT, "the picture takes too long to decode");
-        if (ready < 0 || buf_reserve(ret, PIECE) < 0)
+        if ((r = child_wait(c, c->out, reterr)) < 0)
+            return r;
+        if (buf_reserve(ret, PIECE) < 0)
             return error_set(reterr, ERR_LIMIT, "the picture is too large");
-        n = read(fd, ret->data + ret->len, PIECE);
+        n = read(c->out, ret->data + ret->len, PIECE);
         if (n < 0 && errno != EINTR)
             return error_sys(reterr, errno, "cannot read the picture");
         ret->len += (size_t)MAX(n, 0);
-        n = n < 0 ? 1 : n;
     }
     return 0;
 }
 
-int picture_child_run(const char *mode, unsigned side, const void *data, size_t len,
-                      struct buf *ret, struct error *reterr)
+int picture_child_run(const struct picture_job *job, struct buf *ret, struct error *reterr)
 {
-    auto_fd int in = fd_memfd_sealed("picture", data, len), out = -1, child_out = -1;
-    auto_child pid_t pid = 0;
-    int r, status = 0, ends[2];
+    auto_child struct child c = {
+        .job = job, .deadline = clock_deadline(job->time_ms), .out = -1, .pidfd = -1};
+    int r, status = 0;
 
-    if (in < 0 || lseek(in, 0, SEEK_SET) < 0 || pipe2(ends, O_CLOEXEC) < 0)
-        return error_sys(reterr, errno, "cannot hand over the picture");
-    out = ends[0];
-    child_out = ends[1];
-    if ((r = child_start(mode, side, in, child_out, &pid, reterr)) < 0)
+    if ((r = child_start(&c, reterr)) < 0 || (r = output_read(&c, ret, reterr)) < 0 ||
+        (r = child_wait(&c, c.pidfd, reterr)) < 0)
         return r;
-    close(TAKE_FD(child_out));
-    if ((r = output_read(out, ret, reterr)) < 0)
-        return r;
-    r = spawn_wait(pid, &status, reterr);
-    pid = 0;
+    r = spawn_wait(c.pid, &status, reterr);
+    c.pid = 0;
     if (r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
         r = error_set(reterr, ERR_INVALID, "the picture cannot be decoded");
     return r;
