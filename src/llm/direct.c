@@ -416,7 +416,7 @@ static int direct_answer(const struct llm_request *request, struct llm_stream *s
         return error_no_memory(reterr);
     w->s = s;
     w->request = request;
-    stream_model(s, request->model.name && *request->model.name ? request->model.name : "python");
+    stream_model(s, provider_direct.name); /* a model's name chooses the language only */
     buf_init(&w->report, REPORT_MAX);
     arena_init(&w->arena, LLM_BODY_BYTES);
     r = walk_answer(w, reterr);

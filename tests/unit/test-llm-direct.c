@@ -64,6 +64,7 @@ static const char *play_step(struct play *p)
     llm_test_open(&t, &provider_direct, &request);
     assert_ok(provider_direct.answer(&request, &t.s, &err), err);
     assert_ok(stream_reply(&t.s, &reply, &err), err);
+    assert_str_eq(reply.model_name, "direct");
     if (reply.call_count == 0) {
         assert_str_eq(reply.finish_reason, "stop");
         return reply.part_count ? arena_strdup(&p->arena, reply.parts[0].text) : "";
