@@ -6,7 +6,6 @@
  */
 #include "api/api.h"
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/api_dev.h"
@@ -21,7 +20,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 
 static const struct option_entry api_options_table[] = {
     {"listen", 0, "HOST:PORT", "where to listen; 127.0.0.1:8000; port 0: any"},
@@ -44,7 +42,6 @@ struct server {
     struct route_table tables[TABLES_MAX + 1];
     struct http_server *http;
     const char *hosts[LIST_MAX + 1], *origins[LIST_MAX + 1];
-    int stop_fd;
     unsigned signals_seen;
     bool again; /* who stops it starts it again: its sandboxes stay; atomic */
     struct stop_signals signals;
@@ -54,21 +51,11 @@ struct server {
 static void on_signal(void *user, int sig)
 {
     struct server *s = user;
-    uint64_t one = 1;
 
     if (sig == SIGUSR2)
         __atomic_store_n(&s->again, true, __ATOMIC_RELEASE);
-    if (++s->signals_seen > 1 || fd_write_full(s->stop_fd, &one, sizeof(one), NULL) < 0)
-        _exit(s->signals_seen > 1 ? 0 : EXIT_HOST);
-}
-
-static int signals_take(struct server *s, struct error *reterr)
-{
-    s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (s->stop_fd < 0)
-        return error_sys(reterr, errno, "cannot make an event descriptor");
-    s->signals = (struct stop_signals){.handle = on_signal, .user = s};
-    return stop_signals_take(&s->signals, reterr);
+    if (++s->signals_seen > 1)
+        _exit(0);
 }
 
 static void on_progress(void *user, const char *text)
@@ -176,13 +163,13 @@ static int serve(struct server *s, const struct verb_args *args, struct error *r
                                       .page = page_files,
                                       .page_dir = verb_option(args, "ui-dir", NULL)},
                 &s->api, reterr);
-    if (r < 0 || (r = tables_fill(s, reterr)) < 0 || (r = signals_take(s, reterr)) < 0 ||
-        (r = http_open(s, args, reterr)) < 0)
+    if (r < 0 || (r = tables_fill(s, reterr)) < 0 ||
+        (r = stop_signals_take(&s->signals, reterr)) < 0 || (r = http_open(s, args, reterr)) < 0)
         return r;
     r = api_start(s->api, http_server_url(s->http), reterr);
     if (r == 0) {
         fprintf(stderr, "listening on %s\n", http_server_url(s->http));
-        stop[0].fd = s->stop_fd;
+        stop[0].fd = s->signals.fd;
         while (poll(stop, ARRAY_LEN(stop), -1) < 0 && errno == EINTR)
             ;
     }
@@ -225,7 +212,7 @@ static int server_open(struct server *s, const struct verb_args *args, struct er
 static int api_main(const struct verb_args *args)
 {
     bool dev = args->word_count == 1 && str_eq(args->words[0], "dev");
-    struct server s = {.stop_fd = -1};
+    struct server s = {.signals = {.handle = on_signal, .user = &s, .fd = -1}};
     struct error error = {};
     int r;
 

@@ -21,7 +21,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -54,7 +53,6 @@ struct dev {
     bool is_due;          /* it could not be started */
     struct error failure; /* why, as it was said */
     int life[2];          /* a pipe: the child's standard input ends when we are gone */
-    int stop_fd;
     struct stop_signals signals;
 };
 
@@ -251,25 +249,6 @@ static void child_stop(struct dev *d, int sig)
 
 /* ---- the loop ---- */
 
-static void on_signal(void *user, int sig)
-{
-    struct dev *d = user;
-    uint64_t one = 1;
-
-    if (fd_write_full(d->stop_fd, &one, sizeof(one), NULL) < 0)
-        _exit(EXIT_HOST);
-}
-
-static int signals_take(struct dev *d, struct error *reterr)
-{
-    stop_signals_block();
-    d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (d->stop_fd < 0)
-        return error_sys(reterr, errno, "cannot make an event descriptor");
-    d->signals = (struct stop_signals){.handle = on_signal, .user = d};
-    return stop_signals_take(&d->signals, reterr);
-}
-
 static int life_open(struct dev *d, struct error *reterr)
 {
     return pipe2(d->life, O_CLOEXEC) < 0 ? error_sys(reterr, errno, "cannot make a pipe") : 0;
@@ -300,7 +279,7 @@ static void child_try(struct dev *d)
 /* Until a signal comes. A server that has ended by itself waits for what is changed next. */
 static int watch(struct dev *d, struct error *reterr)
 {
-    struct pollfd stop = {.fd = d->stop_fd, .events = POLLIN};
+    struct pollfd stop = {.fd = d->signals.fd, .events = POLLIN};
     int status, n, r = child_start(d, reterr);
 
     while (r == 0 && (n = poll(&stop, 1, LOOK_MS)) <= 0) {
@@ -326,19 +305,18 @@ static int watch(struct dev *d, struct error *reterr)
 
 int api_dev_main(const struct verb_args *args)
 {
-    struct dev d = {.stop_fd = -1, .life = {-1, -1}};
+    struct dev d = {.signals = {.fd = -1}, .life = {-1, -1}};
     char ui_dir[PATH_LEN];
     struct error error = {};
     int r = files_fill(&d, args, ui_dir, sizeof(ui_dir), &error);
 
     if (r == 0 && (r = argv_fill(&d, args, ui_dir, &error)) == 0 &&
-        (r = env_fill(&d, &error)) == 0 && (r = life_open(&d, &error)) == 0 &&
-        (r = signals_take(&d, &error)) == 0) {
-        r = watch(&d, &error);
-        stop_signals_leave(&d.signals);
+        (r = env_fill(&d, &error)) == 0 && (r = life_open(&d, &error)) == 0) {
+        stop_signals_block();
+        if ((r = stop_signals_take(&d.signals, &error)) == 0)
+            r = watch(&d, &error);
     }
-    if (d.stop_fd >= 0)
-        close(d.stop_fd);
+    stop_signals_leave(&d.signals);
     fd_close_all(d.life, d.life[0] < 0 ? 0 : 2);
     free(d.env);
     return r < 0 ? verb_fail(&error) : 0;

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "cli/chat_call.h"
 #include "cli/chat_words.h"
+#include "cli/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,7 +120,7 @@ static bool args_show(struct chat *c, const char *name, yyjson_val *args)
 static int editor_run(const char *editor, const char *path, struct error *reterr)
 {
     auto_chat_words struct chat_words words = {};
-    char *argv[CHAT_WORDS_MAX + 3] = {(char *)(uintptr_t)"env"}; /* it looks along PATH */
+    char *argv[CHAT_WORDS_MAX + 2] = {}, program[PATH_LEN];
     int r = chat_words_split(editor, &words, reterr), status = 0;
     pid_t pid;
 
@@ -127,11 +128,13 @@ static int editor_run(const char *editor, const char *path, struct error *reterr
         return r;
     if (words.count == 0)
         return error_set(reterr, ERR_INVALID, "EDITOR is empty");
-    memcpy(argv + 1, words.words, words.count * sizeof(*argv));
-    argv[words.count + 1] = (char *)(uintptr_t)path;
+    if ((r = program_find(words.words[0], program, reterr)) < 0)
+        return r;
+    memcpy(argv, words.words, words.count * sizeof(*argv));
+    argv[words.count] = (char *)(uintptr_t)path;
     r = spawn_start(
         &(struct spawn_options){.size = sizeof(struct spawn_options),
-                                .path = "/usr/bin/env",
+                                .path = program,
                                 .argv = argv,
                                 .fds = (const struct spawn_fd[]){{0, 0}, {1, 1}, {2, 2}},
                                 .fd_count = 3},

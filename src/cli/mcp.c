@@ -23,7 +23,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 static const struct option_entry mcp_options_table[] = {
@@ -45,7 +44,6 @@ struct door {
     struct session_manager *manager;
     struct mcp_server *server;
     struct relay *relay; /* to an `api`, which then is the server */
-    int stop_fd;
     struct stop_signals signals;
 };
 
@@ -86,26 +84,6 @@ static int thread_load(struct door *d, struct error *reterr)
     return fd_write_file_atomic(dir, "mcp-thread.json", text, (size_t)len, reterr);
 }
 
-/* ---- signals ---- */
-
-static void on_signal(void *user, int sig)
-{
-    const struct door *d = user;
-    uint64_t one = 1;
-
-    if (fd_write_full(d->stop_fd, &one, sizeof(one), NULL) < 0)
-        _exit(EXIT_HOST);
-}
-
-static int signals_take(struct door *d, struct error *reterr)
-{
-    d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (d->stop_fd < 0)
-        return error_sys(reterr, errno, "cannot make an event descriptor");
-    d->signals = (struct stop_signals){.handle = on_signal, .user = d};
-    return stop_signals_take(&d->signals, reterr);
-}
-
 /* ---- serving ---- */
 
 static void on_progress(void *user, const char *text)
@@ -120,7 +98,7 @@ static void on_progress(void *user, const char *text)
 /* Until a signal comes. */
 static int http_serve(struct door *d, const char *listen, struct error *reterr)
 {
-    struct pollfd stop = {.fd = d->stop_fd, .events = POLLIN};
+    struct pollfd stop = {.fd = d->signals.fd, .events = POLLIN};
     struct http_server *server = NULL;
     struct mcp_http *door = NULL;
     struct route_table tables[] = {{.entries = mcp_http_routes}, {0}};
@@ -159,10 +137,10 @@ static int serve(struct door *d, const struct verb_args *args, int out, struct e
                                      .conformance_fixture = verb_flag(args, "conformance-fixture")},
         &d->server, reterr);
 
-    if (r < 0 || (r = signals_take(d, reterr)) < 0)
+    if (r < 0 || (r = stop_signals_take(&d->signals, reterr)) < 0)
         return r;
     r = listen ? http_serve(d, listen, reterr)
-               : mcp_stdio_run(d->server, STDIN_FILENO, out, d->stop_fd, reterr);
+               : mcp_stdio_run(d->server, STDIN_FILENO, out, d->signals.fd, reterr);
     stop_signals_leave(&d->signals);
     if (!mcp_server_stop(d->server)) {
         /* Its thread may still use everything; the keeper ends the sandboxes by their lease. */
@@ -174,12 +152,12 @@ static int serve(struct door *d, const struct verb_args *args, int out, struct e
 
 static int relay(struct door *d, int out, struct error *reterr)
 {
-    int r = signals_take(d, reterr);
+    int r = stop_signals_take(&d->signals, reterr);
 
     if (r < 0)
         return r;
     log_info("messages are handed on to the API at %s", d->settings.api_base_url);
-    r = relay_run(d->relay, STDIN_FILENO, out, d->stop_fd, reterr);
+    r = relay_run(d->relay, STDIN_FILENO, out, d->signals.fd, reterr);
     stop_signals_leave(&d->signals);
     return r;
 }
@@ -232,7 +210,7 @@ static int stdout_take(struct error *reterr)
 static int mcp_main(const struct verb_args *args)
 {
     const char *client = verb_option(args, "print-config", NULL);
-    struct door d = {.stop_fd = -1};
+    struct door d = {.signals = {.fd = -1}};
     struct error error = {};
     int r, out;
 

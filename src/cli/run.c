@@ -530,7 +530,7 @@ static int session_make(struct runner *r, struct error *reterr)
 
 static int session_run(struct runner *r, struct error *reterr)
 {
-    struct stop_signals signals = {.handle = signal_handle, .user = r};
+    struct stop_signals signals = {.handle = signal_handle, .user = r, .fd = -1};
     int n = stop_signals_take(&signals, reterr);
 
     if (n < 0)

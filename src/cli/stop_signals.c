@@ -2,7 +2,12 @@
 /* SIGUSR1 only wakes the thread: from outside it means nothing, and ends nothing. */
 #include "cli/stop_signals.h"
 
+#include "base/fd.h"
+
+#include <errno.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 static void set_fill(sigset_t *ret)
 {
@@ -22,8 +27,11 @@ static void *signals_main(void *arg)
 
     set_fill(&set);
     while (sigwait(&set, &sig) == 0 && !__atomic_load_n(&s->over, __ATOMIC_ACQUIRE)) {
-        if (sig != SIGUSR1)
+        if (sig == SIGUSR1)
+            continue;
+        if (s->handle)
             s->handle(s->user, sig);
+        (void)!eventfd_write(s->fd, 1);
     }
     return NULL;
 }
@@ -39,14 +47,27 @@ void stop_signals_block(void)
 
 int stop_signals_take(struct stop_signals *s, struct error *reterr)
 {
-    int e = pthread_create(&s->thread, NULL, signals_main, s);
+    auto_fd int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int e;
 
-    return e ? error_sys(reterr, e, "cannot start a thread") : 0;
+    if (fd < 0)
+        return error_sys(reterr, errno, "cannot make an event descriptor");
+    s->fd = fd;
+    if ((e = pthread_create(&s->thread, NULL, signals_main, s)) != 0) {
+        s->fd = -1;
+        return error_sys(reterr, e, "cannot start a thread");
+    }
+    TAKE_FD(fd);
+    return 0;
 }
 
 void stop_signals_leave(struct stop_signals *s)
 {
+    if (s->fd < 0)
+        return;
     __atomic_store_n(&s->over, true, __ATOMIC_RELEASE);
     pthread_kill(s->thread, SIGUSR1);
     pthread_join(s->thread, NULL);
+    close(s->fd);
+    s->fd = -1;
 }

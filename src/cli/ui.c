@@ -6,18 +6,16 @@
 #include "cli/verb.h"
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/spawn.h"
 #include "base/str.h"
 #include "cli/local_server.h"
+#include "cli/program.h"
 #include "cli/stop_signals.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 
 static const struct option_entry ui_options[] = {
     {"no-open", 0, NULL, "print where the page is, and open nothing"},
@@ -30,27 +28,14 @@ struct ui {
     struct settings settings;
     struct local_server server;
     struct stop_signals signals;
-    int stop_fd;
     bool stop; /* atomic */
 };
 
 static void on_signal(void *user, int sig)
 {
     struct ui *ui = user;
-    uint64_t one = 1;
 
     __atomic_store_n(&ui->stop, true, __ATOMIC_RELEASE);
-    if (fd_write_full(ui->stop_fd, &one, sizeof(one), NULL) < 0)
-        log_warn("cannot tell of a signal");
-}
-
-static int signals_take(struct ui *ui, struct error *reterr)
-{
-    ui->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (ui->stop_fd < 0)
-        return error_sys(reterr, errno, "cannot make an event descriptor");
-    ui->signals = (struct stop_signals){.handle = on_signal, .user = ui};
-    return stop_signals_take(&ui->signals, reterr);
 }
 
 /* ---- the browser ---- */
@@ -60,26 +45,6 @@ static bool has_desktop(void)
     const char *x = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
 
     return (x && x[0]) || (wayland && wayland[0]);
-}
-
-/* A program of PATH; directories that are not absolute are passed over. */
-static bool program_find(const char *name, char ret[PATH_LEN])
-{
-    const char *at = getenv("PATH");
-    char dir[PATH_LEN];
-
-    while (at && *at) {
-        size_t len = strcspn(at, ":");
-
-        if (at[0] == '/' && len < sizeof(dir)) {
-            memcpy(dir, at, len);
-            dir[len] = 0;
-            if (path_join(ret, PATH_LEN, dir, name, NULL) == 0 && access(ret, X_OK) == 0)
-                return true;
-        }
-        at += len + (at[len] == ':');
-    }
-    return false;
 }
 
 /* Whoever knows the person's browser. In a session of its own: our Ctrl-C is not for it. */
@@ -95,7 +60,7 @@ static void page_open(const char *url)
     for (size_t i = 0; i < ARRAY_LEN(openers); i++) {
         const char *argv[] = {openers[i], url, NULL};
 
-        if (!program_find(openers[i], path))
+        if (program_find(openers[i], path, NULL) < 0)
             continue;
         if (spawn_start(&(struct spawn_options){.size = sizeof(struct spawn_options),
                                                 .path = path,
@@ -113,7 +78,7 @@ static void page_open(const char *url)
 /* Until a signal comes, or the server ends by itself. */
 static int server_keep(struct ui *ui, struct error *reterr)
 {
-    struct pollfd stop = {.fd = ui->stop_fd, .events = POLLIN};
+    struct pollfd stop = {.fd = ui->signals.fd, .events = POLLIN};
 
     printf("The server writes to %s; Ctrl-C ends it.\n", ui->server.log);
     fflush(stdout);
@@ -144,7 +109,7 @@ static int ui_serve(struct ui *ui, const struct verb_args *args, struct error *r
 
 static int ui_main(const struct verb_args *args)
 {
-    struct ui ui = {.stop_fd = -1};
+    struct ui ui = {.signals = {.handle = on_signal, .user = &ui, .fd = -1}};
     struct error error = {};
     int r = verb_settings(args, &ui.settings, &error);
 
@@ -153,13 +118,10 @@ static int ui_main(const struct verb_args *args)
     stop_signals_block();
     ui.server.env_file = verb_option(args, "env-file", NULL);
     ui.server.stop = &ui.stop;
-    r = signals_take(&ui, &error);
-    if (r == 0) {
+    r = stop_signals_take(&ui.signals, &error);
+    if (r == 0)
         r = ui_serve(&ui, args, &error);
-        stop_signals_leave(&ui.signals);
-    }
-    if (ui.stop_fd >= 0)
-        close(ui.stop_fd);
+    stop_signals_leave(&ui.signals);
     settings_done(&ui.settings);
     return r < 0 ? verb_fail(&error) : 0;
 }
