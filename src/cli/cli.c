@@ -416,7 +416,7 @@ static int cli(const struct verb_args *args)
 const struct verb_entry verb_cli = {
     .name = "cli",
     .words = "",
-    .summary = "chat with the agent in the terminal",
+    .summary = "Chat with the agent in the terminal",
     .help = "Speaks to the server at API_BASE_URL, with API_KEY; where none answers on this host, "
             "one is\nstarted and ended again. The conversation goes on where it was the last time. "
             "Without a\nterminal each line of the input is a message. /help tells the commands. "
