@@ -24,7 +24,7 @@ static void check(const struct buf *b, enum clean_mode mode)
         size_t sequence = text_sequence(b->data + at, b->len - at);
 
         if (sequence) {
-            if (mode != CLEAN_COLORS || b->data[at + 2] != '0')
+            if (mode == CLEAN_STRIP || b->data[at + 2] != '0')
                 __builtin_trap();
             is_plain = sequence == 4;
             n = sequence;

@@ -652,6 +652,7 @@ def test_what_is_approved_hides_nothing(scene):
     shown = chat.text
     for sign in ("<U+202E>", "<U+200B>", r"\x1b[2Jhidden"):
         assert sign in shown
+        assert b"\x1b[0;7m" + sign.split("[")[0].encode() in chat.raw
     chat.type("n\r")
     chat.prompt()
 

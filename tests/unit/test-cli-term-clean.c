@@ -5,6 +5,7 @@
 #include "tests/lib/test.h"
 
 #define ARROW "\xe2\x80\xae" /* U+202E */
+#define SEEN(text) "\033[0;7m" text "\033[0m"
 
 static void cleaned(enum clean_mode mode, const char *text, size_t len, struct buf *ret)
 {
@@ -113,7 +114,7 @@ TEST(a_tower_of_marks_is_cut)
     assert_uint_eq(out.len, 1 + 8 * 2);
     buf_done(&out);
     cleaned(CLEAN_VISIBLE, buf_str(&in), in.len, &out);
-    assert_uint_eq(out.len, 1 + 8 * 2 + 92 * strlen("<U+0301>"));
+    assert_uint_eq(out.len, 1 + 8 * 2 + 92 * strlen(SEEN("<U+0301>")));
 }
 
 TEST(colours_are_written_anew)
@@ -152,12 +153,26 @@ TEST(a_very_long_sequence_sets_nothing)
 TEST(everything_can_be_made_visible)
 {
     static const struct sample samples[] = {
-        {"rm -rf \033[8m/\033[0m\n", "rm -rf \\x1b[8m/\\x1b[0m\n"},
-        {"a" ARROW "b\rc\xc2\x9b", "a<U+202E>b\\x0dc\\x9b"},
-        {"x\xf3\xa0\x81\x81y\tz", "x<U+E0041>y\tz"},
+        {"rm -rf \033[8m/\033[0m\n", "rm -rf " SEEN("\\x1b") "[8m/" SEEN("\\x1b") "[0m\n"},
+        {"a" ARROW "b\rc\xc2\x9b", "a" SEEN("<U+202E>") "b" SEEN("\\x0d") "c" SEEN("\\x9b")},
+        {"x\xf3\xa0\x81\x81y\tz", "x" SEEN("<U+E0041>") "y\tz"},
+        {"// x\xe2\x80\xa8y()", "// x" SEEN("<U+2028>") "\ny()"},
     };
 
     samples_check(CLEAN_VISIBLE, samples, ARRAY_LEN(samples));
+}
+
+TEST(what_is_seen_is_not_taken_for_text)
+{
+    static const char text[] = "\033[1m\\x1b[1m" ARROW "<U+202E>";
+    auto_buf struct buf b, plain;
+
+    cleaned(CLEAN_VISIBLE, text, sizeof(text) - 1, &b);
+    assert_str_eq(buf_str(&b), SEEN("\\x1b") "[1m\\x1b[1m" SEEN("<U+202E>") "<U+202E>");
+    buf_init(&plain, 1024);
+    if (clean_text(text, sizeof(text) - 1, CLEAN_VISIBLE, &plain) < 0)
+        test_skip("no memory");
+    assert_str_eq(buf_str(&plain), "\\x1b[1m\\x1b[1m<U+202E><U+202E>");
 }
 
 TEST(pieces_are_like_the_whole)

@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/term/answer.h"
+#include "cli/term/panel.h"
 #include "cli/term/term.h"
 #include "tests/lib/test.h"
 
@@ -148,7 +149,7 @@ static void screen_close(struct screen *s)
 #define auto_screen auto_cleanup(screen_close)
 
 /* A terminal of 20 x 6 that is nobody's controlling terminal, so it is not asked anything. */
-static void screen_open(struct screen *s)
+static void screen_open_with(struct screen *s, const char *no_color)
 {
     const struct winsize size = {.ws_row = 6, .ws_col = 20};
     struct termios raw;
@@ -156,7 +157,10 @@ static void screen_open(struct screen *s)
     char name[64];
 
     setenv("TERM", "xterm", 1);
-    unsetenv("NO_COLOR");
+    if (no_color)
+        setenv("NO_COLOR", no_color, 1);
+    else
+        unsetenv("NO_COLOR");
     unsetenv("COLORTERM");
     s->slave = -1;
     s->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -171,6 +175,11 @@ static void screen_open(struct screen *s)
     fd_set_nonblock(s->master, true);
     if (term_open(s->slave, s->slave, &s->term, &err) < 0)
         test_skip("%s", err.text);
+}
+
+static void screen_open(struct screen *s)
+{
+    screen_open_with(s, NULL);
 }
 
 /* What was written since the last look. */
@@ -202,6 +211,27 @@ TEST(finished_text_is_put_above_the_part_that_changes)
     assert_str_eq(seen(&s), "\033[2A\r\033[Ja\nb");
     term_print_open(s.term, "x\n", 2, "", 0);
     assert_str_eq(seen(&s), "\033[1A\r\033[Jx\n\033[?25h");
+}
+
+/* A character that would hide, and the text that says the same. */
+TEST(what_is_approved_looks_like_what_it_is)
+{
+    static const char code[] = "a\033b\\x1b", *const no_color[] = {NULL, "1"};
+
+    for (size_t i = 0; i < ARRAY_LEN(no_color); i++) {
+        auto_screen struct screen s = {};
+        auto_panels struct panels *panels = NULL;
+        struct panel *panel = NULL;
+        struct error err;
+
+        screen_open_with(&s, no_color[i]);
+        if (panels_new(s.term, &panels, &err) < 0 ||
+            panel_open(panels, "run this?", 0, &panel, &err) < 0)
+            test_skip("no memory");
+        panel_code(panel, HIGHLIGHT_BASH, code, sizeof(code) - 1);
+        if (panel_is_whole(panel))
+            assert_str_has(seen(&s), "a\033[0;7m\\x1b\033[0mb\\x1b ");
+    }
 }
 
 TEST(an_open_part_is_never_higher_than_the_screen)

@@ -112,6 +112,8 @@ TEST(a_table_fits_its_width)
 
 /* ---- code ---- */
 
+#define MARK "\033[0;7m\\x1b\033[0m"
+
 static void highlighted(struct highlight *h, const char *text, struct buf *ret)
 {
     buf_init(ret, 4096);
@@ -157,6 +159,29 @@ TEST(a_string_goes_on_over_lines)
     assert_str_eq(buf_str(&b), "\033[0;32m\"\"\"a\033[0m\n\033[0;32mif\033[0m\n"
                                "\033[0;32m\"\"\"\033[0m \033[0;35mif\033[0m");
     assert_uint_eq(h.open, 0);
+}
+
+TEST(what_is_marked_keeps_its_looks_in_every_token)
+{
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"a" MARK "(1)", "a" MARK "(\033[0;36m1\033[0m)"},
+        {"'a" MARK "b'", "\033[0;32m'a\033[0m" MARK "\033[0;32mb'\033[0m"},
+        {"'\\" MARK "' if", "\033[0;32m'\\\033[0m" MARK "\033[0;32m'\033[0m \033[0;35mif\033[0m"},
+        {"# a" MARK, "\033[0;90m# a\033[0m" MARK},
+        {MARK MARK "if", MARK MARK "\033[0;35mif\033[0m"},
+        {"\033[0;7m", "\033[0;7m"},
+        {"\033", "\033"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct highlight h = {.language = HIGHLIGHT_PYTHON, .color = TERM_COLOR_16};
+        auto_buf struct buf b = {};
+
+        highlighted(&h, cases[i].in, &b);
+        assert_str_eq(buf_str(&b), cases[i].out);
+    }
 }
 
 TEST(languages_are_found_by_their_names)

@@ -80,9 +80,14 @@ static int newline_put(struct clean *c, struct buf *ret)
     return style_show(c, style_of(STYLE_PLAIN), ret) < 0 ? -1 : buf_append_byte(ret, '\n');
 }
 
-static int visible_put(uint32_t c, struct buf *ret)
+static int visible_put(const struct clean *c, uint32_t value, struct buf *ret)
 {
-    return c < 0x100 ? buf_printf(ret, "\\x%02x", c) : buf_printf(ret, "<U+%04X>", c);
+    static const struct style inverse = {.attrs = STYLE_INVERSE};
+
+    if (style_put(ret, &inverse, c->color) < 0 ||
+        buf_printf(ret, value < 0x100 ? "\\x%02x" : "<U+%04X>", value) < 0)
+        return -1;
+    return style_put(ret, style_of(STYLE_PLAIN), c->color);
 }
 
 /* A character as it stands, unless it is one mark too many. */
@@ -92,7 +97,7 @@ static int character_put(struct clean *c, uint32_t value, const char *bytes, siz
     c->marks = text_char_width(value) == 0 ? c->marks + 1 : 0;
     c->last = value;
     if (c->marks > MARKS_MAX)
-        return c->mode == CLEAN_VISIBLE ? visible_put(value, ret) : 0;
+        return c->mode == CLEAN_VISIBLE ? visible_put(c, value, ret) : 0;
     return style_show(c, &c->style, ret) < 0 ? -1 : buf_append(ret, bytes, len);
 }
 
@@ -303,12 +308,16 @@ static int text_put(struct clean *c, uint32_t value, const char *bytes, size_t l
 {
     bool is_control = value < 0x20 || (value >= 0x7f && value < 0xa0);
 
-    if (value == '\n' || value == 0x2028 || value == 0x2029)
+    bool is_separator = value == 0x2028 || value == 0x2029; /* lines end there for JavaScript */
+
+    if (is_separator && c->mode == CLEAN_VISIBLE && visible_put(c, value, ret) < 0)
+        return -1;
+    if (value == '\n' || is_separator)
         return newline_put(c, ret);
     if (value == '\t')
         return character_put(c, value, bytes, len, ret);
     if (c->mode == CLEAN_VISIBLE && (is_control || is_hidden(value)))
-        return visible_put(value, ret);
+        return visible_put(c, value, ret);
     if (is_control)
         return control_put(c, value, ret);
     if (is_hidden(value) && !is_joiner(value, c->last))

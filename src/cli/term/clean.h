@@ -13,14 +13,15 @@
 enum clean_mode {
     CLEAN_STRIP,   /* sequences and invisible characters are left out; a lone control is "^X" */
     CLEAN_COLORS,  /* the same, but colours and weights are kept, written anew by style_put() */
-    CLEAN_VISIBLE, /* everything can be seen ("\x1b", "<U+202E>"): for what a person approves */
+    CLEAN_VISIBLE, /* everything can be seen ("\x1b", "<U+202E>"): for what a person approves;
+                      in inverse video, so that it is not taken for text that says the same */
 };
 
 enum { CLEAN_SEQUENCE_MAX = 64 };
 
 struct clean {
     enum clean_mode mode;
-    enum term_color color; /* of CLEAN_COLORS */
+    enum term_color color; /* of CLEAN_COLORS; of CLEAN_VISIBLE: NONE has no inverse video */
     bool keep_return;      /* '\r' that is not part of a line's end is kept (a panel obeys it) */
     /* private */
     struct utf8_repair repair;

@@ -8,6 +8,8 @@
 #include "base/str.h"
 #include "cli/term/text.h"
 
+enum { ESCAPE = 0x1b };
+
 struct quote {
     const char *start, *end;
     bool multiline; /* goes on over the end of a line */
@@ -103,12 +105,36 @@ static bool looks_at(const struct scan *s, const char *text)
     return len && left(s) >= len && memcmp(s->at, text, len) == 0;
 }
 
+/* From a sequence to the one that ends its style; 0: there is none. */
+static size_t marked_length(const char *text, size_t len)
+{
+    size_t n = text_sequence(text, len), end;
+
+    if (n == 0)
+        return 0;
+    while (n < len && !(end = text_sequence(text + n, len - n)))
+        n++;
+    return n < len ? n + end : n;
+}
+
+/* What is marked in the token keeps its own looks. */
 static int token_put(struct scan *s, size_t len, enum style_role role)
 {
-    const char *at = s->at;
+    const char *end = s->at + len;
 
-    s->at += len;
-    return style_text(s->ret, role, s->h->color, at, len);
+    while (s->at < end) {
+        const char *mark = memchr(s->at, ESCAPE, (size_t)(end - s->at));
+        size_t n = (size_t)((mark ? mark : end) - s->at);
+
+        if (n && style_text(s->ret, role, s->h->color, s->at, n) < 0)
+            return -1;
+        s->at += n;
+        n = mark ? MAX(marked_length(mark, left(s)), 1u) : 0;
+        if (buf_append(s->ret, s->at, n) < 0)
+            return -1;
+        s->at += n;
+    }
+    return 0;
 }
 
 static bool is_digit(char c)

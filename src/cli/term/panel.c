@@ -248,6 +248,10 @@ static void line_finish(struct panel *p)
 void panel_code(struct panel *p, enum highlight_language language, const char *code, size_t len)
 {
     struct highlight h = {.language = language, .color = term_color(p->all->term)};
+    /* Inverse video is no colour: who wants none still has to tell "\x1b" from what it stands for.
+     */
+    struct clean clean = {.mode = CLEAN_VISIBLE,
+                          .color = has_border(p) ? MAX(h.color, TERM_COLOR_16) : TERM_COLOR_NONE};
     auto_buf struct buf plain, colored;
     const char *at;
 
@@ -257,7 +261,7 @@ void panel_code(struct panel *p, enum highlight_language language, const char *c
     rule_flush(p);
     while (len && code[len - 1] == '\n')
         len--;
-    if (clean_text(code, len, CLEAN_VISIBLE, &plain) < 0 ||
+    if (clean_feed(&clean, code, len, &plain) < 0 || clean_finish(&clean, &plain) < 0 ||
         highlight_text(&h, buf_str(&plain), plain.len, &colored) < 0) {
         p->is_short = true;
         return;
