@@ -45,6 +45,7 @@ bool api_admit(void *user, struct http_request *req);
 
 /* Whether a key is asked for: only then another address than loopback may be listened on. */
 bool api_has_keys(const struct api *api);
+bool api_keys_are_set(const struct settings *settings); /* the same, before there is one */
 
 /* Response headers that pages may read. */
 #define API_CORS_EXPOSE \

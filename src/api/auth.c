@@ -138,9 +138,14 @@ void key_table_free(struct key_table *t)
     free(t);
 }
 
+bool api_keys_are_set(const struct settings *settings)
+{
+    return settings->api_key[0] || settings->api_keys_file[0];
+}
+
 bool key_table_is_open(const struct key_table *t)
 {
-    return !t->settings->api_key[0] && !t->settings->api_keys_file[0];
+    return !api_keys_are_set(t->settings);
 }
 
 /* With the lock held. A file that cannot be read any more leaves the keys as they were. */

@@ -40,6 +40,7 @@ struct server {
     struct api *api;
     struct mcp_doors *mcp;
     struct route_table tables[TABLES_MAX + 1];
+    struct http_listener listener;
     struct http_server *http;
     const char *hosts[LIST_MAX + 1], *origins[LIST_MAX + 1];
     unsigned signals_seen;
@@ -111,7 +112,35 @@ static int tables_fill(struct server *s, struct error *reterr)
     return 0;
 }
 
-static int http_open(struct server *s, const struct verb_args *args, struct error *reterr)
+/* Links lead to where the server listens, when nobody has said how clients reach it. */
+static int base_url_fill(struct server *s, struct error *reterr)
+{
+    static const char standard[] = "http://127.0.0.1:8000";
+    const struct http_listener *l = &s->listener;
+    struct arena *arena = &s->settings.arena;
+
+    if (!str_eq(s->settings.api_base_url, standard))
+        return 0;
+    s->settings.api_base_url =
+        l->is_any ? arena_printf(arena, "http://%s:%u",
+                                 strchr(l->address, ':') ? "[::1]" : "127.0.0.1", l->port)
+                  : arena_strdup(arena, l->url);
+    return s->settings.api_base_url ? 0 : error_no_memory(reterr);
+}
+
+/* Before the rest: what writes links has to know the port. */
+static int listener_open(struct server *s, const struct verb_args *args, struct error *reterr)
+{
+    bool keys = api_keys_are_set(&s->settings);
+    int r = http_listener_open(verb_option(args, "listen", s->settings.listen), keys, &s->listener,
+                               reterr);
+
+    if (r == -ERR_DENIED && !keys)
+        error_wrap(reterr, "without API_KEY or API_KEYS_FILE everybody may ask");
+    return r < 0 ? r : base_url_fill(s, reterr);
+}
+
+static int http_open(struct server *s, struct error *reterr)
 {
     int r = list_split(&s->settings, s->settings.allowed_hosts, s->hosts, reterr);
 
@@ -119,41 +148,23 @@ static int http_open(struct server *s, const struct verb_args *args, struct erro
         return error_wrap(reterr, "ALLOWED_HOSTS");
     if ((r = list_split(&s->settings, s->settings.cors_origins, s->origins, reterr)) < 0)
         return error_wrap(reterr, "CORS_ORIGINS");
-    r = http_server_start(
-        &(struct http_options){.size = sizeof(struct http_options),
-                               .listen = verb_option(args, "listen", s->settings.listen),
-                               .allow_remote = api_has_keys(s->api),
-                               .tables = s->tables,
-                               .admit = api_admit,
-                               .admit_user = s->api,
-                               .hosts = s->hosts,
-                               .origins = s->origins,
-                               .loopback_origins = true,
-                               .cors_expose = API_CORS_EXPOSE},
-        &s->http, reterr);
-    if (r == -ERR_DENIED && !api_has_keys(s->api))
-        error_wrap(reterr, "without API_KEY or API_KEYS_FILE everybody may ask");
-    return r;
-}
-
-/* Links lead to where the server listens, when nobody has said how clients reach it. */
-static int base_url_fill(struct server *s, const struct verb_args *args, struct error *reterr)
-{
-    static const char standard[] = "http://127.0.0.1:8000";
-    const char *listen = verb_option(args, "listen", s->settings.listen);
-
-    if (!str_eq(s->settings.api_base_url, standard) || str_ends(listen, ":0") ||
-        str_starts(listen, "0.0.0.0:") || str_starts(listen, "[::]:"))
-        return 0;
-    s->settings.api_base_url = arena_printf(&s->settings.arena, "http://%s", listen);
-    return s->settings.api_base_url ? 0 : error_no_memory(reterr);
+    return http_server_start(&(struct http_options){.size = sizeof(struct http_options),
+                                                    .listener = &s->listener,
+                                                    .tables = s->tables,
+                                                    .admit = api_admit,
+                                                    .admit_user = s->api,
+                                                    .hosts = s->hosts,
+                                                    .origins = s->origins,
+                                                    .loopback_origins = true,
+                                                    .cors_expose = API_CORS_EXPOSE},
+                             &s->http, reterr);
 }
 
 static int serve(struct server *s, const struct verb_args *args, struct error *reterr)
 {
     struct pollfd stop[] = {{.events = POLLIN},
                             {.fd = verb_flag(args, "until-eof") ? STDIN_FILENO : -1}};
-    int r = base_url_fill(s, args, reterr);
+    int r = listener_open(s, args, reterr);
 
     if (r < 0)
         return r;
@@ -164,7 +175,7 @@ static int serve(struct server *s, const struct verb_args *args, struct error *r
                                       .page_dir = verb_option(args, "ui-dir", NULL)},
                 &s->api, reterr);
     if (r < 0 || (r = tables_fill(s, reterr)) < 0 ||
-        (r = stop_signals_take(&s->signals, reterr)) < 0 || (r = http_open(s, args, reterr)) < 0)
+        (r = stop_signals_take(&s->signals, reterr)) < 0 || (r = http_open(s, reterr)) < 0)
         return r;
     r = api_start(s->api, http_server_url(s->http), reterr);
     if (r == 0) {
@@ -212,7 +223,8 @@ static int server_open(struct server *s, const struct verb_args *args, struct er
 static int api_main(const struct verb_args *args)
 {
     bool dev = args->word_count == 1 && str_eq(args->words[0], "dev");
-    struct server s = {.signals = {.handle = on_signal, .user = &s, .fd = -1}};
+    struct server s = {.signals = {.handle = on_signal, .user = &s, .fd = -1},
+                       .listener = {.fd = -1}};
     struct error error = {};
     int r;
 
@@ -231,6 +243,7 @@ static int api_main(const struct verb_args *args)
     if (s.manager)
         session_manager_free(s.manager);
     mcp_doors_free(s.mcp);
+    http_listener_close(&s.listener);
     settings_done(&s.settings);
     return r < 0 ? verb_fail(&error) : 0;
 }

@@ -76,10 +76,7 @@ void http_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadlin
 struct http_server {
     struct http_options options; /* with the defaults filled in */
     struct http_guard guard;
-    char bound[ADDR_TEXT];
-    char url[HOST_PORT_TEXT + 8];
-    uint16_t port;
-    int listen_fd;
+    struct http_listener at;
     struct MHD_Daemon *daemon;
 
     pthread_mutex_t lock;      /* of all below */
@@ -98,7 +95,7 @@ struct http_server {
 /* With the defaults; raises the limit of descriptors. */
 void http_options_fill(struct http_server *server, const struct http_options *given);
 
-/* Fills what is known once the port is: listen_fd, url, guard. */
+/* Fills what is known once the port is, and listens there. */
 int http_listen(struct http_server *server, struct error *reterr) must_check;
 
 /* ---- a request ---- */

@@ -93,7 +93,12 @@ static int listen_parse(const char *text, struct addr *ret, uint16_t *ret_port,
     return 0;
 }
 
-static int socket_listen(const struct addr *addr, uint16_t port, struct error *reterr)
+static int listen_fail(uint16_t port, const char *address, struct error *reterr)
+{
+    return error_sys(reterr, errno, "cannot listen on port %u of '%s'", port, address);
+}
+
+static int socket_bind(const struct addr *addr, uint16_t port, struct error *reterr)
 {
     struct sockaddr_storage sa;
     socklen_t len = addr_to_sockaddr(addr, port, &sa);
@@ -101,44 +106,69 @@ static int socket_listen(const struct addr *addr, uint16_t port, struct error *r
     int on = 1;
 
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-        bind(fd, (struct sockaddr *)&sa, len) < 0 || listen(fd, SOMAXCONN) < 0) {
+        bind(fd, (struct sockaddr *)&sa, len) < 0) {
         char text[ADDR_TEXT];
 
-        return error_sys(reterr, errno, "cannot listen on port %u of '%s'", port,
-                         addr_format(addr, text));
+        return listen_fail(port, addr_format(addr, text), reterr);
     }
     return TAKE_FD(fd);
 }
 
-int http_listen(struct http_server *server, struct error *reterr)
+void http_listener_close(struct http_listener *l)
+{
+    if (l->fd >= 0)
+        close(l->fd);
+    l->fd = -1;
+}
+
+int http_listener_open(const char *listen, bool remote, struct http_listener *ret,
+                       struct error *reterr)
 {
     struct sockaddr_storage sa = {0};
     socklen_t len = sizeof(sa);
     struct addr addr;
-    char text[ADDR_TEXT];
-    int r = listen_parse(server->options.listen, &addr, &server->port, reterr);
+    auto_fd int fd = -1;
+    int r;
+
+    *ret = (struct http_listener){.fd = -1};
+    if ((r = listen_parse(listen, &addr, &ret->port, reterr)) < 0)
+        return r;
+    addr_format(&addr, ret->address);
+    ret->is_any = addr_classify(&addr) == ADDR_UNSPECIFIED;
+    if (addr_classify(&addr) != ADDR_LOOPBACK && !remote)
+        return error_set(reterr, ERR_DENIED,
+                         "'%s' can be reached from other machines; listen on 127.0.0.1",
+                         ret->address);
+    fd = socket_bind(&addr, ret->port, reterr);
+    if (fd < 0)
+        return fd;
+    if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0 ||
+        addr_from_sockaddr((struct sockaddr *)&sa, &addr, &ret->port) < 0)
+        return error_sys(reterr, errno, "cannot tell the port that is listened on");
+    snprintf(ret->url, sizeof(ret->url), addr.family == 6 ? "http://[%s]:%u" : "http://%s:%u",
+             ret->address, ret->port);
+    ret->fd = TAKE_FD(fd);
+    return 0;
+}
+
+int http_listen(struct http_server *server, struct error *reterr)
+{
+    const struct http_options *o = &server->options;
+    struct http_listener own = {.fd = -1}, *l = o->listener ? o->listener : &own;
+    int r = o->listener ? 0 : http_listener_open(o->listen, o->allow_remote, &own, reterr);
 
     if (r < 0)
         return r;
-    addr_format(&addr, text);
-    if (addr_classify(&addr) != ADDR_LOOPBACK && !server->options.allow_remote)
-        return error_set(reterr, ERR_DENIED,
-                         "'%s' can be reached from other machines; listen on 127.0.0.1", text);
-    server->listen_fd = socket_listen(&addr, server->port, reterr);
-    if (server->listen_fd < 0)
-        return server->listen_fd;
-    if (getsockname(server->listen_fd, (struct sockaddr *)&sa, &len) < 0 ||
-        addr_from_sockaddr((struct sockaddr *)&sa, &addr, &server->port) < 0)
-        return error_sys(reterr, errno, "cannot tell the port that is listened on");
-    (void)!str_copy(server->bound, sizeof(server->bound), text);
-    snprintf(server->url, sizeof(server->url), addr.family == 6 ? "http://[%s]:%u" : "http://%s:%u",
-             text, server->port);
+    server->at = *l;
+    l->fd = -1;
+    if (listen(server->at.fd, SOMAXCONN) < 0)
+        return listen_fail(server->at.port, server->at.address, reterr);
     server->guard = (struct http_guard){
-        .port = server->port,
-        .bound = addr_classify(&addr) == ADDR_UNSPECIFIED ? NULL : server->bound,
-        .hosts = server->options.hosts,
-        .origins = server->options.origins,
-        .loopback_origins = server->options.loopback_origins,
+        .port = server->at.port,
+        .bound = server->at.is_any ? NULL : server->at.address,
+        .hosts = o->hosts,
+        .origins = o->origins,
+        .loopback_origins = o->loopback_origins,
     };
     return 0;
 }

@@ -568,8 +568,8 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 
 static void server_free(struct http_server *server)
 {
-    if (server->listen_fd >= 0)
-        close(server->listen_fd);
+    if (server->at.fd >= 0)
+        close(server->at.fd);
     pthread_cond_destroy(&server->watch_wake);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
@@ -583,8 +583,8 @@ static int daemon_start(struct http_server *server, struct error *reterr)
                      MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG;
 
     server->daemon = MHD_start_daemon(
-        flags | (strchr(server->bound, ':') ? MHD_USE_IPv6 : 0), 0, NULL, NULL, on_request, server,
-        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, server->listen_fd,
+        flags | (strchr(server->at.address, ':') ? MHD_USE_IPv6 : 0), 0, NULL, NULL, on_request,
+        server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, server->at.fd,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_NOTIFY_COMPLETED,
         on_completed, server, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
         MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
@@ -613,7 +613,7 @@ int http_server_start(const struct http_options *options, struct http_server **r
 
     if (!server)
         return error_no_memory(reterr);
-    server->listen_fd = -1;
+    server->at.fd = -1;
     pthread_mutex_init(&server->lock, NULL);
     http_cond_init(&server->changed);
     http_cond_init(&server->watch_wake);
@@ -633,12 +633,12 @@ int http_server_start(const struct http_options *options, struct http_server **r
 
 uint16_t http_server_port(const struct http_server *server)
 {
-    return server->port;
+    return server->at.port;
 }
 
 const char *http_server_url(const struct http_server *server)
 {
-    return server->url;
+    return server->at.url;
 }
 
 static bool has_active(const struct http_server *server)
@@ -679,7 +679,7 @@ int http_server_stop(struct http_server *server, unsigned grace_ms, struct error
     atomic_store(&server->stopping, true);
     MHD_quiesce_daemon(server->daemon);
     /* Who is still in its queue would wait for an answer until the process ends. */
-    shutdown(server->listen_fd, SHUT_RDWR);
+    shutdown(server->at.fd, SHUT_RDWR);
     streams_stop(server, grace_ms / 2);
     (void)none_wait(server, has_active, grace_ms);
     streams_cut(server);

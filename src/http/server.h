@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "http/request.h"
 #include "http/stream.h"
+#include "wire/addr.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,10 +51,26 @@ struct route_table {
 
 /* ---- the server ---- */
 
+/* A port that is taken before anything answers at it, for who has to name it first. */
+struct http_listener {
+    int fd; /* bound; -1: none, or a server has it */
+    uint16_t port;
+    char address[ADDR_TEXT];
+    bool is_any;                  /* the address stands for all of this host */
+    char url[HOST_PORT_TEXT + 8]; /* "http://127.0.0.1:8000", without a path */
+};
+
+/* "HOST:PORT"; port 0 is any; HOST an address or "localhost"; ERR_DENIED for one that other
+ * machines reach, without `remote`. */
+int http_listener_open(const char *listen, bool remote, struct http_listener *ret,
+                       struct error *reterr) must_check;
+void http_listener_close(struct http_listener *l);
+
 struct http_options {
-    size_t size;        /* sizeof(struct http_options) */
-    const char *listen; /* "HOST:PORT"; port 0 is any; HOST an address or "localhost" */
-    bool allow_remote;  /* without it only loopback addresses are listened on */
+    size_t size;                    /* sizeof(struct http_options) */
+    const char *listen;             /* see http_listener_open() */
+    bool allow_remote;              /* without it only loopback addresses are listened on */
+    struct http_listener *listener; /* in place of both; its descriptor is the server's then */
 
     const struct route_table *tables; /* ended by one without entries */
 
@@ -95,7 +112,7 @@ int http_server_start(const struct http_options *options, struct http_server **r
                       struct error *reterr) must_check;
 
 uint16_t http_server_port(const struct http_server *server);
-/* "http://127.0.0.1:8000", without a path. */
+/* As in struct http_listener. */
 const char *http_server_url(const struct http_server *server);
 
 /*

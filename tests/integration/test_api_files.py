@@ -245,6 +245,7 @@ def test_an_export_is_downloaded(server):
     assert [(f["session_id"], f["path"], f["size"]) for f in listed] == [(session, path, 3)]
     where = urllib.parse.urlsplit(listed[0]["download_url"])
     assert listed[0]["download_url"] == exported["download_url"]
+    assert exported["download_url"].startswith(f"{server.url}/threads/"), "the port of --listen :0"
     assert fetch(server, f"{where.path}?{where.query}")[::2] == (200, b"one")
     assert server.get(f"/threads/{thread}/files/download?session_id={session}"
                       f"&path={urllib.parse.quote(path)}", headers={"X": "y"}).text == "one"

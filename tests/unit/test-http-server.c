@@ -541,6 +541,33 @@ TEST(a_port_in_use_is_named)
     assert_str_eq(http_server_url(s.server), listen);
 }
 
+TEST(a_port_is_named_before_anything_answers_there)
+{
+    struct http_listener l;
+    struct http_options o = {.size = sizeof(o), .listener = &l};
+    auto_served struct served s = {0}, other = {0};
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    auto_fd int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char url[sizeof(l.url)];
+    struct error err;
+
+    if (http_listener_open("127.0.0.1:0", false, &l, &err) < 0)
+        test_fail(__FILE__, __LINE__, "%s", err.text);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u", l.port);
+    assert_str_eq(l.url, url);
+    assert_false(l.is_any);
+    sa.sin_port = htons(l.port);
+    assert_int_eq(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), -1);
+    assert_int_eq(errno, ECONNREFUSED);
+    assert_true(http_server_start(&o, &s.server, &err) == 0);
+    assert_int_eq(l.fd, -1);
+    assert_str_eq(http_server_url(s.server), url);
+    assert_int_eq(http_server_port(s.server), l.port);
+    o = (struct http_options){.size = sizeof(o), .listen = url + strlen("http://")};
+    assert_true(http_server_start(&o, &other.server, &err) < 0);
+    http_listener_close(&l);
+}
+
 TEST(ipv6_loopback_is_served_where_there_is_any)
 {
     struct http_options o = {.size = sizeof(o), .listen = "[::1]:0", .tables = tables};
