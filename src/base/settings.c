@@ -455,15 +455,18 @@ void settings_print_example(FILE *f)
 
 void settings_print_markdown(FILE *f)
 {
-    fputs("# Settings\n\n"
-          "Read from the environment, then from `--env-file FILE`, else from `.env` of the state "
-          "directory. An\n"
-          "unknown name that looks like one of these is warned of; a bad value stops the start "
-          "with its name.\n"
-          "Sizes take the units b, k, m, g, t. This page is printed by\n"
-          "`sandbox-agent doctor --print-settings markdown`.\n\n"
-          "| setting | default | meaning |\n|---|---|---|\n",
-          f);
+    fputs(
+        "# Settings\n\n"
+        "Read from the environment, then from `--env-file FILE`, else from `.env`: of the working "
+        "directory\n"
+        "for `api`, `ui` and `cli`, of the state directory for every other verb. An unknown name "
+        "that looks like\n"
+        "one of these is warned of; a bad value stops the start with its name. Sizes take the "
+        "units b, k, m, g,\n"
+        "t. This page is printed by\n"
+        "`sandbox-agent doctor --print-settings markdown`.\n\n"
+        "| setting | default | meaning |\n|---|---|---|\n",
+        f);
     for (size_t i = 0; i < ARRAY_LEN(settings_table); i++) {
         const struct setting_entry *e = &settings_table[i];
 

@@ -14,7 +14,7 @@
 
 /* Options that every verb has. */
 static const struct option_entry common_options[] = {
-    {"env-file", 0, "FILE", "read settings from FILE instead of the state directory's .env"},
+    {"env-file", 0, "FILE", "read settings from FILE, not from .env"},
     {"help", 'h', NULL, "print this text"},
     {},
 };
