@@ -2,7 +2,7 @@
 import { ArrowUp, Clock, X } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { splitFiles } from "@/chat/content";
-import type { Queued } from "@/chat/use-queue";
+import type { Queued } from "@/chat/queued";
 import { IconButton } from "@/components/button";
 import { revealHidden } from "@/markdown/hidden";
 

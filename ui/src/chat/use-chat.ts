@@ -3,7 +3,8 @@ import type { HumanMessage, Message } from "@langchain/langgraph-sdk";
 import { useStream } from "@langchain/langgraph-sdk/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { GRAPH } from "@/api/client";
-import { titleOf } from "@/chat/content";
+import { messageText, titleOf } from "@/chat/content";
+import { sayFirst } from "@/chat/first-message";
 import { type ChatValues, headOf, isSaved, marksOf, newestBranch, statesOf } from "@/chat/history";
 import { type Answer, resumeOf } from "@/chat/interrupts";
 import { followedRun, followRun } from "@/chat/run-key";
@@ -89,7 +90,8 @@ export function useChat(threadId: string | null) {
   const stream = useStream<ChatValues>({
     assistantId: GRAPH,
     client,
-    threadId,
+    // To the SDK two empty pages would be the same, and the second one would go on with the first.
+    threadId: threadId ?? (visit % 2 === 0 ? null : ""),
     onThreadId: (id) => {
       thread.current = id;
       adoptThread(id);
@@ -141,15 +143,21 @@ export function useChat(threadId: string | null) {
     [],
   );
 
+  /** Say something at the end; the first message makes the conversation. */
+  const say = useCallback(
+    (message: HumanMessage, options?: RunOptions) => {
+      if (thread.current) return submit([message], options);
+      sayFirst([message]);
+      return submit([message], { ...options, metadata: { title: titleOf(messageText(message)) } });
+    },
+    [submit],
+  );
   const send = useCallback(
     (content: string) => {
       const message = humanMessage(content);
-      return submit([message], {
-        metadata: thread.current ? undefined : { title: titleOf(content) },
-        optimisticValues: { messages: [...now.current.messages, message] },
-      });
+      return say(message, { optimisticValues: { messages: [...now.current.messages, message] } });
     },
-    [submit],
+    [say],
   );
 
   /** Show another branch; what was said in it may have to come first. */
@@ -186,8 +194,8 @@ export function useChat(threadId: string | null) {
   const retry = useCallback(() => {
     const last = now.current.messages.findLast((m) => m.type === "human");
     const lost = last && !isSaved(now.current.known, last.id);
-    return submit(lost ? [last] : null, {});
-  }, [submit]);
+    return lost ? say(last) : submit(null, {});
+  }, [say, submit]);
 
   const answer = useCallback(
     (answers: readonly Answer[]) => {

@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: MIT
 import { useCallback, useEffect, useRef, useState } from "react";
+import { onLeftBehind } from "@/chat/first-message";
+import { moveNew, type Queued, waitingIn } from "@/chat/queued";
 import { newId } from "@/lib/id";
 import { readKept, writeKept } from "@/lib/kept-state";
 import { tabStorage } from "@/lib/storage";
-
-/** A message that waits for the run before it. */
-export interface Queued {
-  id: string;
-  thread: string | null;
-  content: string;
-  /** The run before it was stopped: it waits for the reader. */
-  held?: boolean;
-}
-
-/** The empty page has become a conversation: what waits on it belongs there. */
-export function moveNew(all: Queued[], thread: string): Queued[] {
-  if (!all.some((item) => item.thread === null)) return all;
-  return all.map((item) => (item.thread === null ? { ...item, thread } : item));
-}
 
 const NAME = "sandbox-agent.queue";
 const forget = () => writeKept(tabStorage, NAME, undefined);
@@ -26,7 +13,7 @@ const forget = () => writeKept(tabStorage, NAME, undefined);
  * A tab that is duplicated has a copy of the storage, and would send all once more: what waits is
  * in there only while the page is away.
  */
-const taken = readKept<Queued[]>(tabStorage, NAME, []);
+const taken = readKept<Queued[]>(tabStorage, NAME, []).map((item) => ({ ...item, visit: 0 }));
 forget();
 
 function useKeptQueue() {
@@ -57,7 +44,7 @@ interface Options {
  */
 export function useQueue({ threadId, visit, free, send }: Options) {
   const [all, setAll] = useKeptQueue();
-  const queue = all.filter((item) => item.thread === threadId);
+  const queue = waitingIn(all, threadId, visit);
   const next = queue[0];
   const sent = useRef("");
 
@@ -66,12 +53,17 @@ export function useQueue({ threadId, visit, free, send }: Options) {
     const before = last.current;
     last.current = { threadId, visit };
     if (threadId && before.threadId === null && before.visit === visit)
-      setAll((old) => moveNew(old, threadId));
+      setAll((old) => moveNew(old, visit, threadId));
   }, [threadId, visit, setAll]);
+  useEffect(
+    () => onLeftBehind((left, thread) => setAll((old) => moveNew(old, left, thread))),
+    [setAll],
+  );
 
   const add = useCallback(
-    (content: string) => setAll((old) => [...old, { id: newId(), thread: threadId, content }]),
-    [setAll, threadId],
+    (content: string) =>
+      setAll((old) => [...old, { id: newId(), thread: threadId, visit, content }]),
+    [setAll, threadId, visit],
   );
   const remove = useCallback(
     (id: string) => setAll((old) => old.filter((item) => item.id !== id)),
@@ -79,10 +71,11 @@ export function useQueue({ threadId, visit, free, send }: Options) {
   );
   const hold = useCallback(
     () =>
-      setAll((old) =>
-        old.map((item) => (item.thread === threadId ? { ...item, held: true } : item)),
-      ),
-    [setAll, threadId],
+      setAll((old) => {
+        const here = waitingIn(old, threadId, visit);
+        return old.map((item) => (here.includes(item) ? { ...item, held: true } : item));
+      }),
+    [setAll, threadId, visit],
   );
   const sendNow = useCallback(
     (item: Queued) => {

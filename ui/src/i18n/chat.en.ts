@@ -110,6 +110,7 @@ export const chat = {
     title: "The run has ended with an error",
     lost: "The server could not be reached",
     lostText: "What was said last may not have arrived. Nothing is said twice when you try again.",
+    notSent: "A message could not be sent: {{reason}}",
     unknown: "No reason was given.",
     missing: "This conversation does not exist.",
     settings: "Open settings",

@@ -109,6 +109,7 @@ export const chat = {
     title: "运行因错误结束",
     lost: "无法连接到服务器",
     lostText: "最后的消息可能没有送达。重试不会重复发送。",
+    notSent: "有一条消息未能发送：{{reason}}",
     unknown: "没有给出原因。",
     missing: "此对话不存在。",
     settings: "打开设置",

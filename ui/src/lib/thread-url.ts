@@ -59,6 +59,11 @@ export function useThreadId(): string | null {
 }
 
 /** A number that is another one whenever a person goes to a conversation, or to a new one. */
+export function getVisit(): number {
+  return visit;
+}
+
+/** The same for what is drawn. */
 export function useVisit(): number {
-  return useSyncExternalStore(subscribe, () => visit);
+  return useSyncExternalStore(subscribe, getVisit);
 }

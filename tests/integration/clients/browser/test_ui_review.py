@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What a review of the page has found: each once went wrong without a word."""
 
+import re
+
 import apiserver
 import pytest
-from webpage import expect
+from webpage import expect, until
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +131,74 @@ def test_what_waits_while_the_conversation_is_made_goes_there(api, tab_of):
     held[0].continue_()
     tab.answered(2)
     expect(tab.sayings).to_contain_text(["say: the first", "say: the second"])
+
+
+def named(server, title):
+    """The ids of the conversations of this title."""
+    return [t["thread_id"] for t in server.post("/threads/search", {"limit": 100}).json
+            if t["metadata"].get("title") == title]
+
+
+@pytest.mark.parametrize(("held_path", "to"), [
+    ("**/threads", "a new chat"), ("**/threads", "another conversation"),
+    ("**/runs/stream", "a new chat"), ("**/runs/stream", "another conversation"),
+])
+def test_who_leaves_at_once_has_said_it_all_the_same(api, tab_of, held_path, to):
+    text = f"say: left for {to} at {held_path.strip('*/')}"
+    tab = tab_of(api).open()
+    tab.say("say: stays open")
+    tab.answered(1)
+    other = tab.thread
+    tab.button("New chat").click()
+    held = []
+    tab.page.route(held_path, lambda route: held.append(route), times=1)
+    tab.say(text)
+    until(lambda: tab.page.evaluate("1") and held, "the request is on its way")
+    if to == "a new chat":
+        tab.button("New chat").click()
+    else:
+        tab.page.go_back()
+        if tab.thread != other:
+            tab.page.go_back()
+    expect(tab.sayings).to_have_text([] if to == "a new chat" else [re.compile("stays open")])
+    expect(tab.button("Stop")).to_have_count(0)
+    held[0].continue_()
+    thread, = until(lambda: named(api, text), "its conversation is made")
+    until(lambda: len(api.messages(thread)) == 2, "it is answered there")
+    assert tab.thread == (None if to == "a new chat" else other)
+    expect(tab.sayings).to_have_count(0 if to == "a new chat" else 1)
+    expect(tab.page.get_by_role("link", name=text)).to_be_visible()
+
+
+def test_what_could_not_be_sent_from_elsewhere_is_told(api, tab_of):
+    tab = tab_of(api).open()
+    tab.allow("status of 400")
+    held = []
+    tab.page.route("**/threads", lambda route: held.append(route))
+    tab.say("say: never arrives")
+    until(lambda: tab.page.evaluate("1") and held, "the request is on its way")
+    tab.button("New chat").click()
+    held[0].fulfill(status=400, content_type="application/json", body='{"detail": "no room"}')
+    expect(tab.page.get_by_text("A message could not be sent: no room", exact=True)).to_be_visible()
+    expect(tab.page.get_by_role("alert")).to_have_count(0)
+
+
+def test_what_waits_stays_with_the_message_before_it(api, tab_of):
+    tab = tab_of(api).open()
+    held = []
+    tab.page.route("**/threads", lambda route: held.append(route), times=1)
+    tab.say("say: in front")
+    expect(tab.button("Stop")).to_be_visible()
+    tab.composer.fill("say: behind it")
+    tab.button("Send after this run").click()
+    waiting = tab.page.get_by_role("list", name="Messages that wait")
+    expect(waiting).to_contain_text("behind it")
+    tab.button("New chat").click()
+    expect(waiting).to_have_count(0)
+    held[0].continue_()
+    tab.page.get_by_role("link", name="say: in front").click()
+    tab.answered(2)
+    expect(tab.sayings).to_contain_text(["say: in front", "say: behind it"])
 
 
 def test_a_message_during_loading_does_not_rename(api, tab_of):
