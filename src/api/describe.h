@@ -39,6 +39,7 @@ enum {
     OPERATION_ENVELOPE = 64,     /* of a body that is malformed it says 400 */
     OPERATION_PLACE = 128,       /* headers say where the run is */
     OPERATION_PAGES = 256,       /* headers say how many there are */
+    OPERATION_HTML = 512,        /* a page for who prefers one */
 };
 
 /* JSON Schema 2020-12 as text. */

@@ -8,7 +8,7 @@
 
 /* clang-format off */
 const struct api_operation api_operations[] = {
-    {"GET", "/", NULL, NULL, REPLY_JSON, "Root", OPERATION_OPEN},
+    {"GET", "/", NULL, NULL, REPLY_JSON, "Root", OPERATION_OPEN | OPERATION_HTML},
     {"GET", "/info", NULL, NULL, REPLY_JSON, "Info", OPERATION_OPEN},
     {"GET", "/ok", "check_db", NULL, REPLY_JSON, "Ok", OPERATION_OPEN},
     {"GET", "/health", NULL, NULL, REPLY_JSON, "Health", OPERATION_OPEN},

@@ -110,6 +110,8 @@ static int operation_write(struct buf *b, const struct api_operation *o, const c
         r = schema_link(b, o->kind == REPLY_LIST ? "Answer: an array of" : "Answer:", o->reply);
     if (r == 0 && !o->reply)
         r = buf_printf(b, "<p>Answer: %s</p>", reply_text(o));
+    if (r == 0 && (o->flags & OPERATION_HTML))
+        r = buf_append_str(b, "<p>Or a page, for who asks for text/html</p>");
     return r < 0 ? r : buf_append_str(b, "</details>");
 }
 

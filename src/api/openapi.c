@@ -209,7 +209,7 @@ static void success_add(yyjson_mut_doc *doc, yyjson_mut_val *responses,
         content_add(doc, ok, "text/event-stream", text_schema(doc));
     if (o->kind == REPLY_TEXT)
         content_add(doc, ok, "text/plain", text_schema(doc));
-    if (o->kind == REPLY_HTML)
+    if (o->kind == REPLY_HTML || (o->flags & OPERATION_HTML))
         content_add(doc, ok, "text/html", text_schema(doc));
     if (o->kind == REPLY_BYTES)
         content_add(doc, ok, "*/*", raw(doc, "{}"));

@@ -97,6 +97,10 @@ def test_streams_and_forms_have_their_types(server):
     assert "Content-Location" in stream["responses"]["200"]["headers"]
     upload = paths["/threads/{thread_id}/files/upload"]["post"]
     assert set(upload["requestBody"]["content"]) == {"multipart/form-data"}
+    root = paths["/"]["get"]["responses"]["200"]["content"]
+    assert set(root) == {"application/json", "text/html"}
+    for kind in root:
+        assert server.get("/", headers={"Accept": kind}).headers["content-type"].startswith(kind)
 
 
 def test_keys_are_described_where_they_are_asked_for(server, tmp_path):
