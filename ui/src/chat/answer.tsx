@@ -5,9 +5,8 @@ import { memo } from "react";
 import { useTranslation } from "react-i18next";
 import { BranchSwitcher } from "@/chat/branch-switcher";
 import { messageParts, messageText } from "@/chat/content";
-import { CopyButton } from "@/chat/copy-button";
 import type { Step } from "@/chat/entries";
-import { MessageButton } from "@/chat/message-button";
+import { MessageButton, MessageCopy } from "@/chat/message-button";
 import { Reasoning } from "@/chat/reasoning";
 import { sameItems } from "@/lib/equal";
 import { Markdown } from "@/markdown/markdown";
@@ -121,7 +120,7 @@ export const Answer = memo(function Answer(props: AnswerProps) {
       ))}
       {!running && !waiting && (
         <div className="-ml-2 flex min-h-8 items-center text-muted">
-          <CopyButton text={text} />
+          <MessageCopy text={text} />
           {repeatable && first && (
             <MessageButton label={t("chat.regenerate")} onClick={() => props.onRegenerate(first)}>
               <RefreshCw aria-hidden />

@@ -6,9 +6,8 @@ import { useTranslation } from "react-i18next";
 import { SentFiles } from "@/chat/attachments";
 import { BranchSwitcher } from "@/chat/branch-switcher";
 import { messageText, splitFiles, withFiles } from "@/chat/content";
-import { CopyButton } from "@/chat/copy-button";
 import { GrowingField } from "@/chat/growing-field";
-import { MessageButton } from "@/chat/message-button";
+import { MessageButton, MessageCopy } from "@/chat/message-button";
 import { sends } from "@/chat/sends";
 import { Button } from "@/components/button";
 import { cn } from "@/components/cn";
@@ -125,7 +124,7 @@ export const HumanMessage = memo(function HumanMessage(props: HumanMessageProps)
               "group-hover:opacity-100 pointer-coarse:opacity-100 motion-reduce:transition-none",
             )}
           >
-            <CopyButton text={() => text} />
+            <MessageCopy text={() => text} />
             {editable && (
               <MessageButton label={t("chat.edit.start")} onClick={() => setEditing(true)}>
                 <Pencil aria-hidden />

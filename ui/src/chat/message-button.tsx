@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { IconButton, type IconButtonProps } from "@/components/button";
 import { cn } from "@/components/cn";
+import { CopyButton } from "@/components/copy-button";
 
 /**
  * A button beside a message. There may be thousands of them, so the browser's own tooltip has to
@@ -16,5 +17,12 @@ export function MessageButton({ label, className, ...props }: IconButtonProps) {
       className={cn("text-muted group-data-running/talk:invisible", className)}
       {...props}
     />
+  );
+}
+
+/** Copies a message; it stays in sight while something runs. */
+export function MessageCopy({ text }: { text: () => string }) {
+  return (
+    <CopyButton look={MessageButton} className="group-data-running/talk:visible" text={text} />
   );
 }

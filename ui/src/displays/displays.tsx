@@ -14,7 +14,7 @@ import { Media } from "@/displays/media";
 import { Plot } from "@/displays/plot";
 import { ResourceTable, SeparatedTable } from "@/displays/table";
 import { TextDisplay } from "@/displays/texts";
-import { formatBytes } from "@/tools/payload";
+import { formatBytes } from "@/lib/format";
 
 interface ViewProps {
   item: DisplayItem;
@@ -49,7 +49,7 @@ const heights: Partial<Record<DisplayKind, number>> = {
 
 /** One display. */
 export function Display(props: ViewProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { item } = props;
   const kind = kindOf(item.type);
   const View = views[kind];
@@ -57,7 +57,10 @@ export function Display(props: ViewProps) {
   if (!item.blob && item.data === undefined)
     return (
       <p className="text-sm text-muted">
-        {t("tools.displayPending", { type: item.type, size: formatBytes(item.size ?? 0) })}
+        {t("tools.displayPending", {
+          type: item.type,
+          size: formatBytes(item.size ?? 0, i18n.language),
+        })}
       </p>
     );
   return (

@@ -9,7 +9,7 @@ import { dataBlob } from "@/displays/bytes";
 import type { DisplayItem } from "@/displays/display";
 import { fileName } from "@/displays/kinds";
 import { PlainText } from "@/displays/notes";
-import { formatBytes } from "@/tools/payload";
+import { formatBytes } from "@/lib/format";
 
 async function save(item: DisplayItem, threadId: string | null) {
   const name = fileName(item.type);
@@ -33,9 +33,9 @@ export interface FileRowProps {
 
 /** A display as a file. */
 export function FileRow({ item, threadId, note }: FileRowProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const [failure, setFailure] = useState<string>();
-  const size = formatBytes(sizeOf(item));
+  const size = formatBytes(sizeOf(item), i18n.language);
   const download = () =>
     save(item, threadId).then(
       () => setFailure(undefined),

@@ -3,10 +3,10 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/button";
+import { CopyButton } from "@/components/copy-button";
 import type { DisplayItem } from "@/displays/display";
 import { Failed, Loading } from "@/displays/notes";
 import { useJson } from "@/displays/use-data";
-import { CopyButton } from "@/markdown/copy-button";
 import { revealHidden } from "@/markdown/hidden";
 import { Scrollable } from "@/markdown/scrollable";
 

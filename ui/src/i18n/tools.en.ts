@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 export const tools = {
-  copy: "Copy",
-  copied: "Copied",
-  copyFailed: "Could not copy",
   copyCode: "Copy code",
   copyOutput: "Copy output",
   code: "Code",

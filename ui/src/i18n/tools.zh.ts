@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 export const tools = {
-  copy: "复制",
-  copied: "已复制",
-  copyFailed: "无法复制",
   copyCode: "复制代码",
   copyOutput: "复制输出",
   code: "代码",

@@ -3,7 +3,7 @@
 import { type CSSProperties, memo } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "@/components/cn";
-import { CopyButton } from "@/markdown/copy-button";
+import { CopyButton } from "@/components/copy-button";
 import { type Token, useHighlight } from "@/markdown/highlight";
 import { languageOf, languageTitle } from "@/markdown/language-names";
 import { Scrollable } from "@/markdown/scrollable";

@@ -10,6 +10,7 @@ import { toast } from "@/components/toast";
 import { openThread } from "@/lib/thread-url";
 import { Loading, useReason } from "@/settings/tab-state";
 import { timeAgo } from "@/settings/time";
+import { runtimeName } from "@/tools/runtimes";
 
 interface RowProps {
   session: Session;
@@ -20,7 +21,8 @@ interface RowProps {
 
 function SessionRow({ session, onInterrupt, onStop, onOpen }: RowProps) {
   const { t, i18n } = useTranslation();
-  const name = `${t(`tools.runtime.${session.runtime}`, session.runtime)} ${session.session_id.slice(0, 8)}`;
+  const runtime = runtimeName(t, session.runtime);
+  const name = `${runtime} ${session.session_id.slice(0, 8)}`;
   const ago = (time: string) => timeAgo(time, Date.now(), i18n.language);
   const times = [
     t("settings.sessions.started", { time: ago(session.created_at) }),
@@ -30,7 +32,7 @@ function SessionRow({ session, onInterrupt, onStop, onOpen }: RowProps) {
     <li className="flex flex-wrap items-center gap-x-3 gap-y-2 py-3">
       <div className="min-w-40 flex-1">
         <p className="flex flex-wrap items-center gap-2 text-sm font-medium">
-          {t(`tools.runtime.${session.runtime}`, session.runtime)}
+          {runtime}
           <code className="text-xs font-normal text-muted">{session.session_id.slice(0, 8)}</code>
           <Badge tone={session.busy ? "accent" : "neutral"}>
             {session.busy
@@ -107,7 +109,7 @@ export function SessionsTab({ onLeave }: { onLeave: () => void }) {
         open={asked !== null}
         onOpenChange={(open) => !open && setAsked(null)}
         title={t("settings.sessions.stopTitle", {
-          runtime: t(`tools.runtime.${asked?.runtime}`, asked?.runtime ?? ""),
+          runtime: asked ? runtimeName(t, asked.runtime) : "",
         })}
         description={t("settings.sessions.stopText")}
         action={t("settings.sessions.stop")}

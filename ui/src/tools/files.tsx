@@ -6,8 +6,9 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { downloadFile, downloadPath } from "@/api/files";
 import { Button } from "@/components/button";
+import { formatBytes } from "@/lib/format";
 import { revealHidden } from "@/markdown/hidden";
-import { type FileEntry, formatBytes } from "@/tools/payload";
+import type { FileEntry } from "@/tools/payload";
 
 function baseName(path: string): string {
   return path.split("/").filter(Boolean).pop() ?? path;
@@ -54,9 +55,9 @@ function DownloadButton({ file, threadId }: { file: FileEntry; threadId: string 
   );
 }
 
-function noteOf(file: FileEntry, t: TFunction): string {
+function noteOf(file: FileEntry, t: TFunction, language: string): string {
   const notes: string[] = [];
-  if (file.success) notes.push(formatBytes(file.size));
+  if (file.success) notes.push(formatBytes(file.size, language));
   if (file.type === "directory") notes.push(t("tools.file.folder"));
   if ((file.files ?? 1) > 1) notes.push(t("tools.file.files", { count: file.files }));
   if (file.source === "file_content") notes.push(t("tools.file.content"));
@@ -66,7 +67,7 @@ function noteOf(file: FileEntry, t: TFunction): string {
 
 /** One file. */
 function FileItem({ file, threadId }: { file: FileEntry; threadId: string | null }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const path = file.path ?? file.destination ?? "";
   const Icon = file.type === "directory" ? Folder : File;
   return (
@@ -74,7 +75,9 @@ function FileItem({ file, threadId }: { file: FileEntry; threadId: string | null
       <Icon aria-hidden className="size-4 shrink-0 text-muted" />
       <div className="min-w-0 flex-1">
         <p className="font-medium break-all">{revealHidden(path)}</p>
-        <p className="text-xs break-all text-muted">{revealHidden(noteOf(file, t))}</p>
+        <p className="text-xs break-all text-muted">
+          {revealHidden(noteOf(file, t, i18n.language))}
+        </p>
         {!file.success && <p className="break-words text-error">{revealHidden(file.error)}</p>}
       </div>
       {file.success && file.path !== undefined && threadId && (

@@ -3,9 +3,10 @@
 import { useTranslation } from "react-i18next";
 import { JsonTree } from "@/displays/json-tree";
 import { PlainText } from "@/displays/notes";
+import { formatBytes } from "@/lib/format";
 import { revealHidden } from "@/markdown/hidden";
 import { Scrollable } from "@/markdown/scrollable";
-import { type CallStatus, causeOf, formatBytes, type Payload } from "@/tools/payload";
+import { type CallStatus, causeOf, type Payload } from "@/tools/payload";
 
 /** One line that says what went wrong; null where nothing did. */
 export function shortError(payload: Payload | null): string | null {
@@ -62,9 +63,9 @@ export function ErrorDetails({ payload }: { payload: Payload }) {
 
 /** That output was shortened, and how much there was. */
 export function Truncated({ payload }: { payload: Payload }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { output } = payload;
   if (!output?.truncated) return null;
-  const size = formatBytes((output.stdout_bytes ?? 0) + (output.stderr_bytes ?? 0));
+  const size = formatBytes((output.stdout_bytes ?? 0) + (output.stderr_bytes ?? 0), i18n.language);
   return <p className="text-xs text-muted">{t("tools.truncated", { size })}</p>;
 }

@@ -6,7 +6,7 @@ import { memo, useLayoutEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/button";
 import { cn, focusRing } from "@/components/cn";
-import { CopyButton } from "@/markdown/copy-button";
+import { CopyButton } from "@/components/copy-button";
 import { stripAnsi } from "@/tools/ansi";
 import { AnsiText } from "@/tools/ansi-text";
 import type { Line, LineBuffer } from "@/tools/line-buffer";

@@ -108,16 +108,3 @@ export function causeOf(cause: string): { key: string; number?: string } {
   const known = ["timeout", "user", "oom", "pids", "disk", "expired", "evicted", "lost"];
   return { key: known.includes(word) && number === undefined ? word : "other" };
 }
-
-/** A number of bytes for people. */
-export function formatBytes(bytes: number): string {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 999.5 && unit < units.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  const digits = unit > 0 && value < 9.95 ? 1 : 0;
-  return `${value.toFixed(digits)} ${units[unit]}`;
-}

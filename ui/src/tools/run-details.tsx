@@ -2,11 +2,12 @@
 /** What a cell or a command has printed: live while it runs, from the result after it. */
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
+import { formatBytes } from "@/lib/format";
 import { linesOf } from "@/tools/line-buffer";
 import type { LiveOutput } from "@/tools/live-store";
 import { ErrorDetails, Outcome, Truncated } from "@/tools/outcome";
 import { Output } from "@/tools/output";
-import { type CallStatus, formatBytes, type Payload } from "@/tools/payload";
+import type { CallStatus, Payload } from "@/tools/payload";
 
 /** What {@link RunDetails} shows. */
 export interface RunDetailsProps {
@@ -31,7 +32,7 @@ function Printed({
 
 /** What a cell has printed and how it ended. */
 export function RunDetails({ payload, live, status }: RunDetailsProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const printed = useMemo(() => linesOf(payload?.stdout ?? "", payload?.stderr ?? ""), [payload]);
   // A result that was shortened has less than what came live, where nothing of that is missing.
   const hasMore =
@@ -53,7 +54,9 @@ export function RunDetails({ payload, live, status }: RunDetailsProps) {
         />
       )}
       {source && source.gap > 0 && (
-        <p className="text-xs text-muted">{t("tools.gap", { size: formatBytes(source.gap) })}</p>
+        <p className="text-xs text-muted">
+          {t("tools.gap", { size: formatBytes(source.gap, i18n.language) })}
+        </p>
       )}
       {payload && !hasMore && <Truncated payload={payload} />}
       {payload && <ErrorDetails payload={payload} />}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /** Which language a session speaks, as the results of calls have told. */
+import type { TFunction } from "i18next";
 import { useSyncExternalStore } from "react";
 import type { Payload } from "@/tools/payload";
 
@@ -35,6 +36,11 @@ export function useRuntime(sessionId: unknown): string | undefined {
     },
     () => (typeof sessionId === "string" ? known.get(sessionId) : undefined),
   );
+}
+
+/** A runtime by its name for people. */
+export function runtimeName(t: TFunction, runtime: string): string {
+  return t(`tools.runtime.${runtime}`, { defaultValue: runtime });
 }
 
 /** The language that a runtime's code is highlighted as. */

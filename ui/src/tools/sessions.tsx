@@ -6,11 +6,12 @@ import { Badge } from "@/components/badge";
 import { revealHidden } from "@/markdown/hidden";
 import { formatDuration } from "@/tools/duration";
 import { causeOf, type SessionEntry } from "@/tools/payload";
+import { runtimeName } from "@/tools/runtimes";
 
 /** A runtime by its name for people. */
 export function RuntimeBadge({ runtime }: { runtime: string }) {
   const { t } = useTranslation();
-  return <Badge tone="accent">{t(`tools.runtime.${runtime}`, { defaultValue: runtime })}</Badge>;
+  return <Badge tone="accent">{runtimeName(t, runtime)}</Badge>;
 }
 
 function Dependencies({ list }: { list: Record<string, string> }) {

@@ -5,7 +5,7 @@ import { coloursAfter, ESC, keepColours, spansOf, stripAnsi } from "@/tools/ansi
 import { parseArguments, splitInput } from "@/tools/input";
 import { LineBuffer, linesOf } from "@/tools/line-buffer";
 import { appendLive, clearLive, flush, getLive, onLive } from "@/tools/live-store";
-import { causeOf, formatBytes, parsePayload, statusOf } from "@/tools/payload";
+import { causeOf, parsePayload, statusOf } from "@/tools/payload";
 
 const texts = (buffer: LineBuffer) => buffer.lines.map((line) => line.text);
 
@@ -175,17 +175,6 @@ describe("results", () => {
     expect(causeOf("oom")).toEqual({ key: "oom" });
     expect(causeOf("signal:9")).toEqual({ key: "signal", number: "9" });
     expect(causeOf("constructor")).toEqual({ key: "other" });
-  });
-
-  it("have sizes for people", () => {
-    expect([0, 999, 1000, 15_000, 999_600, 5_000_000].map(formatBytes)).toEqual([
-      "0 B",
-      "999 B",
-      "1.0 kB",
-      "15 kB",
-      "1.0 MB",
-      "5.0 MB",
-    ]);
   });
 });
 
