@@ -79,7 +79,7 @@ def files_of(peer, index):
         found[path] = reply
         if path.endswith((".js", ".css")):
             names |= {f"/assets/{name}" for name in re.findall(
-                r"""["'(`/]((?:[\w-]+\.)+(?:js|css|woff2))\b""", reply.text)
+                r"""["'(`/]((?:[\w-]+\.)+(?:js|css|woff2?|ttf))\b""", reply.text)
                 if peer.get(f"/assets/{name}").status == 200} - set(found)
     return found
 
