@@ -25,6 +25,7 @@ struct running {
     struct chat *c;
     struct chat_stream *stream;
     bool is_stopping, is_over, is_left;
+    bool is_given_up; /* a server of ours has died, and no other could be started */
     struct error error;
 };
 
@@ -112,15 +113,21 @@ static void on_signal(struct running *r)
 
 /* ---- reading ---- */
 
-/* A server of ours that has died is started again: it takes its runs up from where they were. */
+/*
+ * A server of ours that has died is started again: it takes its runs up from where they were. Its
+ * connections are closed before it counts as dead, so that is looked for each time.
+ */
 static void on_trouble(struct running *r, const struct chat_event *event)
 {
     struct chat *c = r->c;
     struct error error;
 
     spinner_start(c->spinner, "the connection is lost, trying again");
-    if (c->server.log[0] && !local_server_is_alive(&c->server) && chat_server_ensure(c, &error) < 0)
+    if (c->server.log[0] && !r->is_given_up && !local_server_is_alive(&c->server) &&
+        chat_server_ensure(c, &error) < 0) {
+        r->is_given_up = true;
         chat_complain(c, "%s", error.text);
+    }
 }
 
 static void on_event(struct running *r, struct chat_event *event)

@@ -294,8 +294,7 @@ static void *stream_main(void *arg)
         if (!may_go_on(s, &error) || clock_ms() > deadline)
             break;
         create = false;
-        if (!s->trouble)
-            push_kind(s, CHAT_TROUBLE, &error);
+        push_kind(s, CHAT_TROUBLE, &error);
         s->trouble = true;
         if (fd_wait(s->cancel_fd, POLLIN, clock_deadline(wait_ms)) != 0)
             break;

@@ -14,7 +14,7 @@ struct chat_stream;
 
 enum chat_event_kind {
     CHAT_EVENT,    /* an event of the server's: `name`, `data` */
-    CHAT_TROUBLE,  /* the connection is cut, and made again: `text` */
+    CHAT_TROUBLE,  /* the connection is cut, and will be made again: each time that it fails */
     CHAT_RESUMED,  /* it is there again */
     CHAT_FINISHED, /* the last one: `error.code` tells how */
 };

@@ -212,6 +212,9 @@ int chat_server_ensure(struct chat *c, struct error *reterr)
         *reterr = s.error;
         return s.result;
     }
+    if (!local_server_is_alive(&c->server))
+        chat_complain(c, "the server that was started here has ended; another one %s",
+                      s.server.pid > 0 ? "was started" : "is there");
     s.server.stop = NULL;
     local_server_adopt(&c->server, &s.server);
     c->is_lost = false;

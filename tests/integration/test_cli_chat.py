@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import stat
+import urllib.request
 from pathlib import Path
 
 import apiserver
@@ -825,22 +826,83 @@ def test_a_server_is_started_and_ended(tmp_path):
     mcpstdio.assert_nothing_left(tmp_path, within=10)
 
 
+def server_of(chat):
+    """Return the process id of the server that a chat has started."""
+    pids = [int(pid) for path in Path(f"/proc/{chat.process.pid}/task").glob("*/children")
+            for pid in path.read_text().split()]
+    assert len(pids) == 1, pids
+    return pids[0]
+
+
+def has_ended(pid):
+    """Whether a process is gone, or waits with none of its threads to be taken note of."""
+    try:
+        return (") Z " in Path(f"/proc/{pid}/stat").read_text()
+                and len(os.listdir(f"/proc/{pid}/task")) < 2)
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+ANOTHER = "the server that was started here has ended; another one was started"
+
+
+def said(chat, text):
+    """Whether a text is there, wherever its lines are broken."""
+    return "".join(text.split()) in "".join(chat.text.split())
+
+
 def test_a_server_of_ours_that_is_killed_is_started_again(tmp_path):
     url = free_url()
     with Chat(url, tmp_path, CHAT_MODEL_PROVIDER="direct") as chat:
         chat.prompt(timeout=90)
-        children = Path(f"/proc/{chat.process.pid}/task/{chat.process.pid}/children")
-        pids = [int(pid) for path in children.parent.parent.glob("*/children")
-                for pid in path.read_text().split()]
-        assert len(pids) == 1
-        os.kill(pids[0], signal.SIGKILL)
+        chat.say("first = 6; first * 5")
+        thread = kept_thread(tmp_path)[1]
+        server = server_of(chat)
+        os.kill(server, signal.SIGKILL)
         # Its sockets are closed before it counts as ended, which is what the chat can see.
-        state = Path(f"/proc/{pids[0]}/stat")
-        wait_for(lambda: not state.exists() or ") Z " in state.read_text())
+        wait_for(lambda: has_ended(server))
         chat.say("6 * 7")
-        assert "│ 42" in chat.text
+        assert said(chat, ANOTHER) and "│ 42" in chat.text
+        assert kept_thread(tmp_path)[1] == thread
+        with urllib.request.urlopen(f"{url}/threads/{thread}/state") as answer:
+            asked = [m["content"] for m in json.load(answer)["values"]["messages"]
+                     if m["type"] == "human"]
+        assert asked == ["first = 6; first * 5", "6 * 7"]
         chat.type("\x04")
         assert chat.end() == 0
+    mcpstdio.assert_nothing_left(tmp_path, within=10)
+
+
+def test_a_server_of_ours_that_is_killed_during_a_run_is_started_again(tmp_path):
+    url = free_url()
+    with Chat(url, tmp_path, CHAT_MODEL_PROVIDER="direct") as chat:
+        chat.prompt(timeout=90)
+        thread = kept_thread(tmp_path)[1]
+        chat.say("import time\nfor i in range(6000): print('tick', i, flush=True); time.sleep(0.1)",
+                 wait=False)
+        chat.expect("│ tick 3")
+        os.kill(server_of(chat), signal.SIGKILL)
+        chat.prompt(timeout=90)
+        assert said(chat, ANOTHER)
+        chat.say("6 * 7")
+        assert "│ 42" in chat.text and chat.text.count("│ tick 3 ") == 1
+        assert kept_thread(tmp_path)[1] == thread
+        assert chat.text.count("another one was started") == 1
+        chat.type("\x04")
+        assert chat.end() == 0
+    mcpstdio.assert_nothing_left(tmp_path, within=10)
+
+
+def test_a_chat_that_is_killed_takes_its_server_along(tmp_path):
+    url = free_url()
+    with Chat(url, tmp_path, CHAT_MODEL_PROVIDER="direct") as chat:
+        chat.prompt(timeout=90)
+        chat.say("6 * 7")
+        server = server_of(chat)
+        chat.process.kill()
+        chat.process.wait()
+        wait_for(lambda: has_ended(server))
+        assert not answers(url)
     mcpstdio.assert_nothing_left(tmp_path, within=10)
 
 
