@@ -658,6 +658,43 @@ def test_what_is_approved_hides_nothing(scene):
     chat.prompt()
 
 
+def test_what_is_too_long_to_be_shown_can_only_be_refused(scene):
+    _, _, chat = scene(calls_of("1," * 1400000 + "print('unseen')"),
+                       APPROVE_TOOLS="execute_code")
+    chat.say("go", wait=False)
+    chat.expect("approve?")
+    assert "not all of it: n no" in chat.text and "some of it is missing" in chat.text
+    for count, answer in enumerate(("y", "yes", "e", ""), 1):
+        chat.type(f"{answer}\r")
+        chat.expect("cannot be approved: n, n REASON", count=count)
+    chat.type("n too long\r")
+    chat.prompt()
+    assert "too long" in chat.text.split("n too long")[1]
+    assert "│ unseen" not in chat.text and DONE in chat.text
+
+
+def test_code_with_a_zero_byte_is_edited_whole(scene, tmp_path):
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\ncat \"$1\" > before\n"
+                      "printf 'import os\\nprint(\"changed\")  # \\000 end' > \"$1\"\n")
+    editor.chmod(0o755)
+    code = "print('a\0b')\n# behind it"
+    _, server, _ = scene(calls_of(code), APPROVE_TOOLS="execute_code")
+    with Chat(server.url, tmp_path, "--new", EDITOR=str(editor)) as chat:
+        chat.prompt()
+        chat.say("go", wait=False)
+        chat.expect("approve?")
+        assert r"print('a\x00b')" in chat.text and "# behind it" in chat.text
+        chat.type("e\r")
+        chat.prompt()
+        assert (tmp_path / "before").read_text() == code
+        assert r'print("changed")  # \x00 end' in chat.text
+        _, thread = kept_thread(tmp_path)
+    messages = server.get(f"/threads/{thread}/state").json["values"]["messages"]
+    assert [call["args"]["code"] for m in messages for call in m.get("tool_calls", [])
+            if call["name"] == "execute_code"] == ['import os\nprint("changed")  # \0 end']
+
+
 def calls_of(*codes):
     """Return a model's turns: cells of the session, all in one message."""
     return [{"calls": [{"name": "create_session", "arguments": {}}]},
