@@ -82,7 +82,7 @@ static int headers_fill(struct chat_headers *h, const struct chat_api *a,
 {
     const char *type = request->content_type ? request->content_type : "application/json";
 
-    if (request->body && chat_headers_add(h, "Content-Type", type) < 0)
+    if ((request->body || request->body_read) && chat_headers_add(h, "Content-Type", type) < 0)
         return -1;
     return chat_headers_add(h, "x-api-key", a->key);
 }
@@ -107,6 +107,7 @@ int chat_api_send(struct chat_api *a, const struct chat_request *request, struct
                             .headers = (const char *const *)headers.items,
                             .body = request->body,
                             .len = request->len,
+                            .body_read = request->body_read,
                             .cancel_fd = a->cancel_fd,
                             .connect_timeout_ms = CONNECT_MS,
                             .idle_timeout_ms = request->timeout_ms ? request->timeout_ms : IDLE_MS,

@@ -17,6 +17,8 @@ struct chat_request {
     const char *method, *path; /* the path holds only what url_percent_append() has put there */
     const char *body;          /* NULL: none */
     size_t len;
+    /* In place of `body`; see struct http_call. */
+    ssize_t (*body_read)(void *user, uint64_t offset, char *to, size_t max, struct error *reterr);
     const char *content_type; /* NULL: JSON */
     unsigned timeout_ms;      /* in which nothing moves; 0: half a minute, and 15 for all of it */
 

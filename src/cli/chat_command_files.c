@@ -17,7 +17,12 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { ATTACHED_LINE = 2 * PATH_LEN, TRANSFER_MS = 600000, NAME_COLUMNS = 1000 };
+enum {
+    ATTACHED_LINE = 2 * PATH_LEN,
+    TRANSFER_MS = 600000,
+    NAME_COLUMNS = 1000,
+    FORM_MAX = 3 * PATH_LEN + 1024, /* what stands around a file */
+};
 
 /* ---- listing ---- */
 
@@ -96,33 +101,79 @@ static int name_append(struct buf *ret, const char *name)
     return r;
 }
 
-/* The form with one file. */
-static int form_fill(const char *path, const char *boundary, struct buf *ret, struct error *reterr)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct stat st;
-    ssize_t n;
+/* A form with one file, which is never in memory as a whole. */
+struct form {
+    const char *path; /* for people */
+    struct buf head, tail;
+    uint64_t size; /* of the file, as it was found */
+    int fd;
+};
 
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return error_sys(reterr, errno, "cannot read '%.200s'", path);
+static void form_done(struct form *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    buf_done(&f->head);
+    buf_done(&f->tail);
+}
+#define auto_form auto_cleanup(form_done)
+
+static int file_open(struct form *f, uint64_t max, struct error *reterr)
+{
+    struct stat st;
+
+    f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (f->fd < 0 || fstat(f->fd, &st) < 0)
+        return error_sys(reterr, errno, "cannot read '%.200s'", f->path);
     if (!S_ISREG(st.st_mode))
-        return error_set(reterr, ERR_INVALID, "'%.200s' is no file", path);
-    if ((uint64_t)st.st_size > ret->max - 4096)
-        return error_set(reterr, ERR_LIMIT, "'%.200s' is larger than UPLOAD_MAX", path);
-    if (buf_printf(ret, "--%s\r\nContent-Disposition: form-data; name=\"files\"; filename=\"",
+        return error_set(reterr, ERR_INVALID, "'%.200s' is no file", f->path);
+    if ((uint64_t)st.st_size > max)
+        return error_set(reterr, ERR_LIMIT, "'%.200s' is larger than UPLOAD_MAX_SIZE", f->path);
+    f->size = (uint64_t)st.st_size;
+    return 0;
+}
+
+static int form_fill(struct form *f, const char *boundary, struct error *reterr)
+{
+    const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
+
+    buf_init(&f->head, FORM_MAX);
+    buf_init(&f->tail, FORM_MAX);
+    if (buf_printf(&f->head, "--%s\r\nContent-Disposition: form-data; name=\"files\"; filename=\"",
                    boundary) < 0 ||
-        name_append(ret, name) < 0 ||
-        buf_append_str(ret, "\"\r\nContent-Type: application/octet-stream\r\n\r\n") < 0 ||
-        buf_reserve(ret, (size_t)st.st_size + 256) < 0)
-        return error_no_memory(reterr);
-    n = fd_read_full(fd, ret->data + ret->len, (size_t)st.st_size, reterr);
-    if (n < 0)
-        return (int)n;
-    ret->len += (size_t)n;
-    if (buf_printf(ret, "\r\n--%s--\r\n", boundary) < 0)
+        name_append(&f->head, name) < 0 ||
+        buf_append_str(&f->head, "\"\r\nContent-Type: application/octet-stream\r\n\r\n") < 0 ||
+        buf_printf(&f->tail, "\r\n--%s--\r\n", boundary) < 0)
         return error_no_memory(reterr);
     return 0;
+}
+
+static ssize_t piece_take(const struct buf *b, uint64_t offset, char *to, size_t max)
+{
+    size_t len = MIN(max, b->len - (size_t)offset);
+
+    memcpy(to, b->data + offset, len);
+    return (ssize_t)len;
+}
+
+static ssize_t form_read(void *user, uint64_t offset, char *to, size_t max, struct error *reterr)
+{
+    const struct form *f = user;
+    ssize_t n;
+
+    if (offset < f->head.len)
+        return piece_take(&f->head, offset, to, max);
+    offset -= f->head.len;
+    if (offset >= f->size)
+        return piece_take(&f->tail, offset - f->size, to, max);
+    do
+        n = pread(f->fd, to, MIN((uint64_t)max, f->size - offset), (off_t)offset);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return error_sys(reterr, errno, "cannot read '%.200s'", f->path);
+    if (n == 0)
+        return error_set(reterr, ERR_INVALID, "'%.200s' became shorter while it was sent", f->path);
+    return n;
 }
 
 /* What the next message says about it: a line of the note that docs/api.md describes. */
@@ -140,24 +191,25 @@ static void attach(struct chat *c, yyjson_val *file)
 static int upload_one(struct chat *c, const char *word, struct error *reterr)
 {
     char path[PATH_LEN], url[CHAT_THREAD_SIZE + 32], type[128], boundary[UUID_LEN + 1];
+    auto_form struct form form = {.path = path, .fd = -1};
     auto_json yyjson_doc *doc = NULL;
     struct http_reply reply;
-    auto_buf struct buf form;
     size_t i, max;
     yyjson_val *file;
     int r;
 
-    buf_init(&form, c->settings->upload_max + 4096);
     if ((r = path_expand(word, path, reterr)) < 0 || (r = uuid_v4(boundary, reterr)) < 0 ||
-        (r = form_fill(path, boundary, &form, reterr)) < 0)
+        (r = file_open(&form, c->settings->upload_max, reterr)) < 0 ||
+        (r = form_fill(&form, boundary, reterr)) < 0)
         return r;
     snprintf(url, sizeof(url), "/threads/%s/files/upload", c->thread_id);
     snprintf(type, sizeof(type), "multipart/form-data; boundary=%s", boundary);
     r = chat_api_send(&c->api,
                       &(struct chat_request){.method = "POST",
                                              .path = url,
-                                             .body = form.data,
-                                             .len = form.len,
+                                             .body_read = form_read,
+                                             .len = form.head.len + form.size + form.tail.len,
+                                             .user = &form,
                                              .content_type = type,
                                              .timeout_ms = TRANSFER_MS},
                       &reply, reterr);

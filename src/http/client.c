@@ -66,6 +66,7 @@ struct transfer {
     int64_t active_ms; /* when the last byte came or went */
     int64_t deadline_ms;
     curl_off_t sent;
+    uint64_t body_at; /* of a body that is read */
     size_t header_bytes;
     uint64_t body_bytes, body_max;
     bool encoded;     /* the body is not what it stands for */
@@ -405,6 +406,35 @@ static size_t on_body(char *data, size_t one, size_t len, void *user)
     return t->err.code ? CURL_WRITEFUNC_ERROR : len;
 }
 
+/* ---- what goes ---- */
+
+/* A piece of a body that is not in memory. */
+static size_t on_body_read(char *to, size_t one, size_t max, void *user)
+{
+    struct transfer *t = user;
+    const struct http_call *c = t->call;
+    size_t left = c->len - (size_t)t->body_at;
+    ssize_t n = left ? c->body_read(c->user, t->body_at, to, MIN(max, left), &t->err) : 0;
+
+    if (n < 0 || (n == 0 && left)) {
+        if (!t->err.code)
+            error_set(&t->err, ERR_INTERNAL, "what was to be sent to %s ended early", t->host);
+        return CURL_READFUNC_ABORT;
+    }
+    t->body_at += (uint64_t)n;
+    return (size_t)n;
+}
+
+static int on_body_seek(void *user, curl_off_t offset, int origin)
+{
+    struct transfer *t = user;
+
+    if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > t->call->len)
+        return CURL_SEEKFUNC_FAIL;
+    t->body_at = (uint64_t)offset;
+    return CURL_SEEKFUNC_OK;
+}
+
 /* curl's own sockets would be handed on to the programs that we start. */
 static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -506,6 +536,22 @@ static int method_check(const char *method, struct error *reterr)
     return error_set(reterr, ERR_INVALID, "this is no method of HTTP");
 }
 
+static CURLcode body_read_set(struct transfer *t)
+{
+    CURLcode r[] = {
+        curl_easy_setopt(t->easy, CURLOPT_READFUNCTION, on_body_read),
+        curl_easy_setopt(t->easy, CURLOPT_READDATA, t),
+        curl_easy_setopt(t->easy, CURLOPT_SEEKFUNCTION, on_body_seek),
+        curl_easy_setopt(t->easy, CURLOPT_SEEKDATA, t),
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(r); i++) {
+        if (r[i] != CURLE_OK)
+            return r[i];
+    }
+    return CURLE_OK;
+}
+
 static CURLcode method_set(struct transfer *t)
 {
     const struct http_call *c = t->call;
@@ -517,7 +563,8 @@ static CURLcode method_set(struct transfer *t)
         return curl_easy_setopt(t->easy, CURLOPT_NOBODY, 1L);
     r = curl_easy_setopt(t->easy, CURLOPT_POST, 1L);
     if (r == CURLE_OK)
-        r = curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, c->body ? c->body : "");
+        r = c->body_read ? body_read_set(t)
+                         : curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, c->body ? c->body : "");
     if (r == CURLE_OK)
         r = curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->len);
     if (r == CURLE_OK)

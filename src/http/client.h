@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct http_client;
 
@@ -36,6 +37,14 @@ struct http_call {
     const char *const *headers; /* "Name: value", ended by NULL; or NULL */
     const void *body;
     size_t len;
+
+    /*
+     * In place of `body`, where that is not in memory: puts at most `max` of its `len` bytes, from
+     * `offset` on, into `to`. Returns how many; <0 ends the call with that failure, and so does 0.
+     * A connection that was lost has it begin again.
+     */
+    ssize_t (*body_read)(void *user, uint64_t offset, char *to, size_t max, struct error *reterr);
+
     int cancel_fd; /* readable: the call ends with ERR_CANCELLED within 100 ms; -1: none */
 
     /* Only to public addresses, whatever the name resolves to; where a proxy is asked, it decides.

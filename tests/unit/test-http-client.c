@@ -367,6 +367,74 @@ TEST(client_sends_large_bodies_whole)
     assert_uint_eq(service.requests, 1);
 }
 
+struct source {
+    size_t len, fail_at;
+    unsigned begun;
+    bool gaps; /* something else was asked for than what follows */
+    uint64_t next;
+};
+
+static ssize_t source_read(void *user, uint64_t offset, char *to, size_t max, struct error *reterr)
+{
+    struct source *s = user;
+    size_t n = MIN(max, s->len - (size_t)offset);
+
+    s->begun += offset == 0;
+    s->gaps |= offset != 0 && offset != s->next;
+    if (s->fail_at && offset >= s->fail_at)
+        return error_set(reterr, ERR_INVALID, "the source is at its end");
+    memset(to, 'x', n);
+    s->next = offset + n;
+    return (ssize_t)n;
+}
+
+static int send_source(struct world *w, const char *path, struct source *s, size_t len)
+{
+    return ask_with(
+        w, path,
+        (struct http_call){.method = "POST", .body_read = source_read, .len = len, .user = s});
+}
+
+TEST(client_reads_a_body_in_pieces)
+{
+    auto_world struct world w = world_new();
+    struct source s = {.len = 8 * MIB}, none = {};
+
+    assert_ok(send_source(&w, "/ok", &s, s.len), w.err);
+    assert_str_has(service.request, "\r\nContent-Length: 8388608\r\n");
+    assert_null(strcasestr(service.request, "expect"));
+    assert_uint_eq(s.next, s.len);
+    assert_uint_eq(s.begun, 1);
+    assert_false(s.gaps);
+    assert_ok(send_source(&w, "/ok", &none, 0), w.err);
+    assert_str_has(service.request, "\r\nContent-Length: 0\r\n");
+    assert_uint_eq(none.begun, 0);
+}
+
+TEST(client_begins_a_body_again_when_a_connection_was_lost)
+{
+    auto_world struct world w = world_new();
+    struct source s = {.len = MIB};
+
+    assert_ok(ask(&w, "/ok"), w.err);
+    assert_true(send_source(&w, "/nothing", &s, s.len) < 0); /* the second time on a new one */
+    assert_uint_eq(service.requests, 3);
+    assert_uint_eq(s.begun, 2);
+    assert_uint_eq(s.next, s.len);
+}
+
+TEST(client_ends_when_a_body_cannot_be_read)
+{
+    auto_world struct world w = world_new();
+    struct source s = {.len = MIB, .fail_at = 100000}, brief = {.len = 1000};
+
+    assert_int_eq(send_source(&w, "/ok", &s, s.len), -ERR_INVALID);
+    assert_str_eq(w.err.text, "the source is at its end");
+    assert_int_eq(send_source(&w, "/ok", &brief, 2000), -ERR_INTERNAL);
+    assert_str_has(w.err.text, "ended early");
+    assert_ok(ask(&w, "/ok"), w.err);
+}
+
 TEST(client_follows_no_redirect)
 {
     auto_world struct world w = world_new();
