@@ -85,18 +85,18 @@ static int child_wait(const struct child *c, int fd, struct error *reterr)
 
 static int output_read(const struct child *c, struct buf *ret, struct error *reterr)
 {
+    char piece[PIECE];
     ssize_t n = 1;
     int r;
 
     while (n) {
         if ((r = child_wait(c, c->out, reterr)) < 0)
             return r;
-        if (buf_reserve(ret, PIECE) < 0)
-            return error_set(reterr, ERR_LIMIT, "the picture is too large");
-        n = read(c->out, ret->data + ret->len, PIECE);
+        n = read(c->out, piece, sizeof(piece));
         if (n < 0 && errno != EINTR)
             return error_sys(reterr, errno, "cannot read the picture");
-        ret->len += (size_t)MAX(n, 0);
+        if (n > 0 && buf_append(ret, piece, (size_t)n) < 0)
+            return error_set(reterr, ERR_LIMIT, "the picture is too large");
     }
     return 0;
 }
