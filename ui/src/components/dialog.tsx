@@ -6,6 +6,7 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Button, IconButton } from "@/components/button";
 import { cn } from "@/components/cn";
+import { useOverlay } from "@/components/overlays";
 
 const overlay = "fixed inset-0 z-50 bg-black/50";
 
@@ -43,6 +44,7 @@ export function Dialog({
   dismissible = true,
 }: DialogProps) {
   const { t } = useTranslation();
+  useOverlay(open, () => dismissible && onOpenChange(false));
   const keep = dismissible ? undefined : (event: Event) => event.preventDefault();
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
@@ -104,6 +106,7 @@ export function Confirm({
   danger = true,
 }: ConfirmProps) {
   const { t } = useTranslation();
+  useOverlay(open, () => onOpenChange(false));
   return (
     <AlertDialog.Root open={open} onOpenChange={onOpenChange}>
       <AlertDialog.Portal>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 import { DropdownMenu } from "radix-ui";
-import type { ReactElement, ReactNode } from "react";
+import { type ReactElement, type ReactNode, useState } from "react";
 import { cn } from "@/components/cn";
+import { useOverlay } from "@/components/overlays";
 
 export interface MenuItem {
   /** Unique in its menu. */
@@ -23,8 +24,10 @@ export interface MenuProps {
 
 /** A list of things to do, opened by a button. */
 export function Menu({ trigger, items, align = "end", side = "bottom" }: MenuProps) {
+  const [open, setOpen] = useState(false);
+  useOverlay(open, () => setOpen(false));
   return (
-    <DropdownMenu.Root modal={false}>
+    <DropdownMenu.Root modal={false} open={open} onOpenChange={setOpen}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content

@@ -6,6 +6,7 @@ import { useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 import { IconButton } from "@/components/button";
 import { cn } from "@/components/cn";
+import { closeOverlay } from "@/components/overlays";
 
 export type ToastTone = "neutral" | "ok" | "error";
 
@@ -48,6 +49,12 @@ const tones: Record<ToastTone, string> = {
   error: "border-error",
 };
 
+/** What is open closes first; where the focus is in a note, that one is meant. */
+function passEscapeOn(event: KeyboardEvent) {
+  const isInNote = event.target instanceof Element && event.target.closest("[data-note]");
+  if (!isInNote && closeOverlay()) event.preventDefault();
+}
+
 /** Where notes are shown. */
 export function Toaster() {
   const { t } = useTranslation();
@@ -60,6 +67,8 @@ export function Toaster() {
           type={note.tone === "error" ? "foreground" : "background"}
           duration={note.tone === "error" ? 10_000 : 4_000}
           onOpenChange={(open) => !open && dismiss(note.id)}
+          onEscapeKeyDown={passEscapeOn}
+          data-note
           className={cn(
             "flex items-start gap-2 rounded-xl border border-l-4 bg-raised py-2 pr-2 pl-3",
             "text-text shadow-lg",

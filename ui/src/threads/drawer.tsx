@@ -2,6 +2,7 @@
 import { Dialog } from "radix-ui";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
+import { useOverlay } from "@/components/overlays";
 
 const query = matchMedia("(max-width: 48rem)");
 
@@ -24,6 +25,7 @@ export interface DrawerProps {
 /** The sidebar on a phone: over the conversation, and away again by a touch beside it. */
 export function Drawer({ open, onOpenChange, children }: DrawerProps) {
   const { t } = useTranslation();
+  useOverlay(open, () => onOpenChange(false));
   return (
     <Dialog.Root open={open} onOpenChange={onOpenChange}>
       <Dialog.Portal>

@@ -292,3 +292,19 @@ def test_keys_are_named_and_states_translated(api, tab_of):
     dialog = tab.page.get_by_role("dialog")
     dialog.get_by_role("tab", name="关于").click()
     expect(dialog.get_by_role("region", name="键盘快捷键")).to_contain_text("Ctrl/⌘ + Shift + O")
+
+
+def test_escape_closes_the_dialog_and_not_the_note(direct, tab_of):
+    tab = tab_of(direct).open()
+    tab.say("x = 1")
+    tab.answered(1)
+    dialog = tab.settings("Sessions")
+    dialog.get_by_role("button", name=re.compile("^Stop ")).first.click()
+    tab.page.get_by_role("alertdialog").get_by_role("button", name="Stop", exact=True).click()
+    note = tab.page.get_by_text("Stopped.", exact=True)
+    expect(note).to_be_visible()
+    tab.page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(note).to_be_visible()
+    tab.page.keyboard.press("Escape")
+    expect(note).to_have_count(0)
