@@ -38,6 +38,8 @@ export interface FileEntry {
 export interface Payload extends Partial<Omit<SessionEntry, "status">> {
   success?: boolean;
   status?: string;
+  /** How it ended, in the server's words. */
+  message?: string;
   state?: string;
   cause?: string;
   stdout?: string;
@@ -105,6 +107,23 @@ export function statusOf(
 export function causeOf(cause: string): { key: string; number?: string } {
   const [word = "", number] = cause.split(":");
   if ((word === "signal" || word === "exit") && number !== undefined) return { key: word, number };
-  const known = ["timeout", "user", "oom", "pids", "disk", "expired", "evicted", "lost"];
+  const known = [
+    "timeout",
+    "user",
+    "oom",
+    "pids",
+    "disk",
+    "protocol",
+    "expired",
+    "evicted",
+    "lost",
+  ];
   return { key: known.includes(word) && number === undefined ? word : "other" };
+}
+
+/** Whether a cell or command has ended without anything to show. */
+export function hasNothing(payload: Payload): boolean {
+  const { stdout, stderr, error, late_output: late, output, result } = payload;
+  if (stdout || stderr || error || late || output?.truncated) return false;
+  return !payload.display_outputs?.length && Object.keys(result ?? {}).length === 0;
 }

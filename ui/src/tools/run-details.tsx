@@ -7,7 +7,7 @@ import { linesOf } from "@/tools/line-buffer";
 import type { LiveOutput } from "@/tools/live-store";
 import { ErrorDetails, Outcome, Truncated } from "@/tools/outcome";
 import { Output } from "@/tools/output";
-import type { CallStatus, Payload } from "@/tools/payload";
+import { type CallStatus, hasNothing, type Payload } from "@/tools/payload";
 
 /** What {@link RunDetails} shows. */
 export interface RunDetailsProps {
@@ -57,6 +57,9 @@ export function RunDetails({ payload, live, status }: RunDetailsProps) {
         <p className="text-xs text-muted">
           {t("tools.gap", { size: formatBytes(source.gap, i18n.language) })}
         </p>
+      )}
+      {payload && buffer.lines.length === 0 && hasNothing(payload) && (
+        <p className="text-sm text-muted">{t("tools.noOutput")}</p>
       )}
       {payload && !hasMore && <Truncated payload={payload} />}
       {payload && <ErrorDetails payload={payload} />}

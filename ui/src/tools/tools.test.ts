@@ -5,7 +5,7 @@ import { coloursAfter, ESC, keepColours, spansOf, stripAnsi } from "@/tools/ansi
 import { parseArguments, splitInput } from "@/tools/input";
 import { LineBuffer, linesOf } from "@/tools/line-buffer";
 import { appendLive, clearLive, flush, getLive, onLive } from "@/tools/live-store";
-import { causeOf, parsePayload, statusOf } from "@/tools/payload";
+import { causeOf, hasNothing, parsePayload, statusOf } from "@/tools/payload";
 
 const texts = (buffer: LineBuffer) => buffer.lines.map((line) => line.text);
 
@@ -169,6 +169,22 @@ describe("results", () => {
   it("may come in blocks", () => {
     const one = { ...message(""), content: [{ type: "text" as const, text: '{"success":true}' }] };
     expect(parsePayload(one)).toEqual({ success: true });
+  });
+
+  it("may have nothing to show", () => {
+    const empty = { stdout: "", stderr: "", error: null, result: null, display_outputs: [] };
+    expect(hasNothing(empty)).toBe(true);
+    expect(hasNothing({ ...empty, result: {}, output: { truncated: false } })).toBe(true);
+    for (const more of [
+      { stdout: "x" },
+      { stderr: "x" },
+      { error: "x" },
+      { late_output: { stdout: "x" } },
+      { output: { truncated: true } },
+      { result: { "text/plain": "1" } },
+      { display_outputs: [{ type: "image/png", data: "" }] },
+    ])
+      expect(hasNothing({ ...empty, ...more })).toBe(false);
   });
 
   it("have causes in words", () => {

@@ -294,6 +294,16 @@ def test_keys_are_named_and_states_translated(api, tab_of):
     expect(dialog.get_by_role("region", name="键盘快捷键")).to_contain_text("Ctrl/⌘ + Shift + O")
 
 
+def test_nothing_is_shown_as_nothing(direct, tab_of):
+    tab = tab_of(direct).open()
+    for code, count in (("x = 1", 1), ("```sh\ntrue\n```", 1), ("1 + 1", 0), ("print(1)", 0)):
+        tab.open().say(code)
+        tab.answered(1)
+        block = tab.blocks("Run").last
+        expect(block.locator("> button")).to_contain_text("Done")
+        expect(block.get_by_text("No output.", exact=True)).to_have_count(count)
+
+
 def test_escape_closes_the_dialog_and_not_the_note(direct, tab_of):
     tab = tab_of(direct).open()
     tab.say("x = 1")
