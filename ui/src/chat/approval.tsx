@@ -38,11 +38,13 @@ function Place({ session }: { session: unknown }) {
 
 /** One call: what it would do, and what is to become of it. */
 function Request({ request, allowed, draft, onDraft, single }: RequestProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const id = useId();
   const editing = draft.type === "edit";
   const name = revealHidden(request.name);
-  const summary = revealHidden(summaryOf(request));
+  // Of the server's own tools it says what the title says, but in English.
+  const isKnown = i18n.exists(`tools.title.${request.name}`);
+  const summary = isKnown ? "" : revealHidden(summaryOf(request));
   return (
     <fieldset className="min-w-0 rounded-xl border border-line bg-raised p-3">
       <legend className="max-w-full px-1 text-sm font-medium break-words">

@@ -304,6 +304,15 @@ def test_nothing_is_shown_as_nothing(direct, tab_of):
         expect(block.get_by_text("No output.", exact=True)).to_have_count(count)
 
 
+def test_a_question_says_where_the_code_will_run(careful, tab_of):
+    tab, question = asked(careful, tab_of, "in its place")
+    session, = careful.get("/sessions").json[:1]
+    expect(question).to_contain_text(f"Session {session['session_id'][:8]}")
+    expect(question).not_to_contain_text("execute_code")
+    question.get_by_role("button", name="Approve", exact=True).click()
+    tab.answered(1)
+
+
 def test_escape_closes_the_dialog_and_not_the_note(direct, tab_of):
     tab = tab_of(direct).open()
     tab.say("x = 1")
