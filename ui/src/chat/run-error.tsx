@@ -30,6 +30,21 @@ function Missing() {
   );
 }
 
+/** What the page knows of it, and what the server says. */
+function Reason({ kind, text }: Problem) {
+  const { t, i18n } = useTranslation();
+  const known = `chat.error.kinds.${kind}`;
+  const said = kind && text ? `${kind}: ${text}` : kind || text;
+  return (
+    <div className="mt-1 max-h-60 overflow-y-auto text-sm break-words whitespace-pre-wrap">
+      {kind && i18n.exists(known) && <p>{t(known)}</p>}
+      <p className="text-muted">
+        {said ? t("chat.error.said", { text: said }) : t("chat.error.unknown")}
+      </p>
+    </div>
+  );
+}
+
 /** Why a run has ended before its time. */
 export function RunError({ problem, onRetry, onSettings }: RunErrorProps) {
   const { t } = useTranslation();
@@ -44,10 +59,11 @@ export function RunError({ problem, onRetry, onSettings }: RunErrorProps) {
         <CircleAlert aria-hidden className="mt-0.5 size-5 shrink-0 text-error" />
         <div className="min-w-0 flex-1">
           <h2 className="font-semibold">{t(offline ? "chat.error.lost" : "chat.error.title")}</h2>
-          <p className="mt-1 max-h-60 overflow-y-auto text-sm break-words whitespace-pre-wrap">
-            {kind && !offline && <span className="font-mono">{`${kind}: `}</span>}
-            {offline ? t("chat.error.lostText") : text || t("chat.error.unknown")}
-          </p>
+          {offline ? (
+            <p className="mt-1 text-sm">{t("chat.error.lostText")}</p>
+          ) : (
+            <Reason {...problem} />
+          )}
         </div>
       </div>
       <div className="flex flex-wrap justify-end gap-2">

@@ -23,7 +23,7 @@ export const settings = {
   model: {
     ready: "Ready: {{model}}",
     readyDirect: "Ready: direct mode, without a model",
-    notReady: "Not ready: {{reason}}",
+    notReady: "Not ready. The server says: {{reason}}",
     provider: "Provider",
     providers: {
       openai: "OpenAI, or compatible",

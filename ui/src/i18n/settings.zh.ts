@@ -23,7 +23,7 @@ export const settings = {
   model: {
     ready: "就绪：{{model}}",
     readyDirect: "就绪：直接模式，不使用模型",
-    notReady: "尚未就绪：{{reason}}",
+    notReady: "尚未就绪。服务器提示：{{reason}}",
     provider: "提供商",
     providers: {
       openai: "OpenAI 或兼容服务",

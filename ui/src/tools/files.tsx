@@ -78,7 +78,11 @@ function FileItem({ file, threadId }: { file: FileEntry; threadId: string | null
         <p className="text-xs break-all text-muted">
           {revealHidden(noteOf(file, t, i18n.language))}
         </p>
-        {!file.success && <p className="break-words text-error">{revealHidden(file.error)}</p>}
+        {!file.success && (
+          <p className="break-words text-error">
+            {t("tools.said", { text: revealHidden(file.error) })}
+          </p>
+        )}
       </div>
       {file.success && file.path !== undefined && threadId && (
         <DownloadButton file={file} threadId={threadId} />

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: MIT
 /** Why a call did not end well, and what is left of its session, in words. */
 import { useTranslation } from "react-i18next";
+import { cn } from "@/components/cn";
 import { JsonTree } from "@/displays/json-tree";
 import { PlainText } from "@/displays/notes";
 import { formatBytes } from "@/lib/format";
-import { revealHidden } from "@/markdown/hidden";
 import { Scrollable } from "@/markdown/scrollable";
-import { type CallStatus, causeOf, type Payload } from "@/tools/payload";
-
-/** One line that says what went wrong; null where nothing did. */
-export function shortError(payload: Payload | null): string | null {
-  const error = payload?.error;
-  if (!error) return null;
-  const text = typeof error === "string" ? error : `${error.type}: ${error.message}`;
-  return revealHidden(text.split("\n")[0] ?? "").slice(0, 300);
-}
+import type { CallStatus, CellError, Payload } from "@/tools/payload";
+import { causeText, problemOf, thrownText } from "@/tools/problem";
 
 /** Cause and state. */
 export function Outcome({ payload, status }: { payload: Payload; status: CallStatus }) {
@@ -23,8 +16,7 @@ export function Outcome({ payload, status }: { payload: Payload; status: CallSta
   const isCommand = payload.exit_code !== undefined;
   // A command's exit code says what its cause says.
   if (payload.cause && !(isCommand && payload.cause.startsWith("exit:"))) {
-    const { key, number } = causeOf(payload.cause);
-    words.push(t(`tools.cause.${key}`, { number, cause: payload.cause }));
+    words.push(causeText(t, payload.cause) ?? t("tools.cause.other", { cause: payload.cause }));
   }
   const isLost = payload.state === "lost";
   if (isLost || (payload.state === "kept" && status !== "ok" && !isCommand))
@@ -35,28 +27,47 @@ export function Outcome({ payload, status }: { payload: Payload; status: CallSta
   return <p className={`text-sm ${isLost ? "text-warn" : "text-muted"}`}>{words.join(" ")}</p>;
 }
 
-/** The error of a cell with its traceback, or of a call with what was wrong in it. */
-export function ErrorDetails({ payload }: { payload: Payload }) {
+function Traceback({ text }: { text: string | undefined }) {
   const { t } = useTranslation();
-  const { error, details } = payload;
-  if (!error) return null;
-  if (typeof error === "string")
-    return (
-      <div className="text-sm text-error">
-        <p className="break-words">{revealHidden(error)}</p>
-        {details !== undefined && <JsonTree value={details} />}
-      </div>
-    );
+  if (!text) return null;
+  return (
+    <Scrollable label={t("tools.traceback")} className="max-h-80 border-t border-error/40 p-3">
+      <PlainText text={text} />
+    </Scrollable>
+  );
+}
+
+/** What a cell has thrown. */
+function Thrown({ error }: { error: CellError }) {
   return (
     <div className="rounded-lg border border-error/40">
       <p className="px-3 py-1.5 text-sm font-medium break-words text-error">
-        {revealHidden(`${error.type}: ${error.message}`.slice(0, 4000))}
+        {thrownText(error).slice(0, 4000)}
       </p>
-      {error.traceback && (
-        <Scrollable label={t("tools.traceback")} className="max-h-80 border-t border-error/40 p-3">
-          <PlainText text={error.traceback} />
-        </Scrollable>
+      <Traceback text={error.traceback} />
+    </div>
+  );
+}
+
+/** The error of a cell with its traceback, or of a call with what was wrong in it. */
+export function ErrorDetails({ payload }: { payload: Payload }) {
+  const { t } = useTranslation();
+  const problem = problemOf(t, payload);
+  if (!problem) return null;
+  const { known, said, thrown } = problem;
+  if (thrown) return <Thrown error={thrown} />;
+  const { error, details } = payload;
+  return (
+    <div className="text-sm">
+      {/* A cause is said by the outcome. */}
+      {known && !payload.cause && <p className="break-words text-error">{known}</p>}
+      {said && (
+        <p className={cn("break-words", known ? "text-muted" : "text-error")}>
+          {t("tools.said", { text: said })}
+        </p>
       )}
+      {details !== undefined && <JsonTree value={details} />}
+      {typeof error === "object" && <Traceback text={error?.traceback} />}
     </div>
   );
 }

@@ -5,7 +5,8 @@ import { useTranslation } from "react-i18next";
 import { Badge } from "@/components/badge";
 import { revealHidden } from "@/markdown/hidden";
 import { formatDuration } from "@/tools/duration";
-import { causeOf, type SessionEntry } from "@/tools/payload";
+import type { SessionEntry } from "@/tools/payload";
+import { causeText } from "@/tools/problem";
 import { runtimeName } from "@/tools/runtimes";
 
 /** A runtime by its name for people. */
@@ -38,7 +39,6 @@ export function SessionCard({ session }: { session: SessionEntry }) {
       !session.busy &&
       t("tools.session.idle", { time: formatDuration(t, idle * 1000) }),
   ].filter(Boolean);
-  const dead = cause && causeOf(cause);
   return (
     <div className="rounded-lg border border-line px-3 py-2">
       <div className="flex flex-wrap items-center gap-2 text-sm">
@@ -54,9 +54,9 @@ export function SessionCard({ session }: { session: SessionEntry }) {
         </Badge>
         <span className="text-xs text-muted">{notes.join(" · ")}</span>
       </div>
-      {dead && (
+      {cause && (
         <p className="mt-1 text-xs text-error">
-          {t(`tools.cause.${dead.key}`, { number: dead.number, cause })}
+          {causeText(t, cause) ?? t("tools.cause.other", { cause })}
         </p>
       )}
       {session.dependencies && <Dependencies list={session.dependencies} />}

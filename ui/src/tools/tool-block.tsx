@@ -15,7 +15,6 @@ import { CallDetails } from "@/tools/call-details";
 import { formatDuration, useElapsed } from "@/tools/duration";
 import { FileList } from "@/tools/files";
 import { type LiveOutput, useLive } from "@/tools/live-store";
-import { shortError } from "@/tools/outcome";
 import {
   type CallStatus,
   messageText,
@@ -23,6 +22,7 @@ import {
   parsePayload,
   statusOf,
 } from "@/tools/payload";
+import { shortProblem } from "@/tools/problem";
 import { learnRuntimes, useRuntime } from "@/tools/runtimes";
 import { RuntimeBadge } from "@/tools/sessions";
 import { StatusBadge, ToolIcon } from "@/tools/status-badge";
@@ -93,7 +93,7 @@ function Head(props: HeadProps) {
   const title = t(`tools.title.${call.name}`, {
     defaultValue: t("tools.title.unknown", { name: call.name }),
   });
-  const error = status === "running" ? null : shortError(payload);
+  const error = status === "running" ? null : shortProblem(t, payload);
   return (
     <>
       <ToolIcon name={call.name} />

@@ -4,6 +4,7 @@
 import re
 
 import apiserver
+import fakemodel
 import pytest
 from webpage import expect, until
 
@@ -292,6 +293,35 @@ def test_keys_are_named_and_states_translated(api, tab_of):
     dialog = tab.page.get_by_role("dialog")
     dialog.get_by_role("tab", name="关于").click()
     expect(dialog.get_by_role("region", name="键盘快捷键")).to_contain_text("Ctrl/⌘ + Shift + O")
+
+
+@pytest.mark.parametrize(("code", "title", "words", "said"), [
+    ("import os\nos.kill(os.getpid(), 9)", "运行代码", "进程被信号 9 终止。",
+     "服务器提示：the kernel was ended by signal 9"),
+    ("x = 1", "运行代码", "没有输出。", None),
+])
+def test_how_a_cell_ended_is_told_in_the_language_of_the_page(direct, tab_of, code, title, words,
+                                                              said):
+    tab = tab_of(direct, locale="zh-CN").open()
+    tab.type(code)
+    tab.composer.press("Enter")
+    block = tab.blocks(title)
+    expect(block).to_contain_text(words)
+    if said:
+        expect(block.locator("> button")).to_contain_text(words)
+        expect(block).to_contain_text(said)
+        expect(block.get_by_text("Died", exact=False)).to_have_count(0)
+
+
+def test_why_a_run_ended_is_told_in_the_language_of_the_page(server_of, tab_of):
+    with fakemodel.FakeModel(key="another") as strict:
+        tab = tab_of(server_of(strict), locale="zh-CN").open()
+        tab.allow("AuthenticationError")
+        tab.type("say: hello")
+        tab.composer.press("Enter")
+        alert = tab.page.get_by_role("alert")
+        expect(alert).to_contain_text("模型服务不接受此密钥。")
+        expect(alert).to_contain_text("服务器提示：AuthenticationError")
 
 
 def test_nothing_is_shown_as_nothing(direct, tab_of):
