@@ -15,7 +15,8 @@ static void entry_add(void *user, const char *text)
 {
     struct buf *b = user;
 
-    assert_true(buf_append_str(b, text) == 0 && buf_append_byte(b, '|') == 0);
+    /* No assertion here: it would leave history_load() in the middle. What is missing is seen. */
+    (void)!(buf_append_str(b, text) == 0 && buf_append_byte(b, '|') == 0);
 }
 
 /* The entries, each with a bar behind it. */
