@@ -34,7 +34,7 @@ export const chat = {
     delete: "删除",
     titleField: "对话标题",
     deleteTitle: "删除此对话？",
-    deleteText: "“{{title}}”及其消息、文件和运行中的沙箱都将被删除，且无法恢复。",
+    deleteText: "“{{title}}”及其消息、文件和运行中的沙盒都将被删除，且无法恢复。",
     ages: {
       today: "今天",
       yesterday: "昨天",

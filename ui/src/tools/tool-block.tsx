@@ -102,7 +102,7 @@ function Head(props: HeadProps) {
       <StatusBadge status={status} />
       <Time {...props} />
       {error && (
-        <span className="min-w-0 flex-1 truncate text-left text-xs text-error">{error}</span>
+        <span className="min-w-36 flex-1 truncate text-left text-xs text-error">{error}</span>
       )}
     </>
   );

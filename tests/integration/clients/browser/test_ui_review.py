@@ -357,3 +357,12 @@ def test_escape_closes_the_dialog_and_not_the_note(direct, tab_of):
     expect(note).to_be_visible()
     tab.page.keyboard.press("Escape")
     expect(note).to_have_count(0)
+
+
+def test_on_a_phone_the_line_of_an_error_can_be_read(direct, tab_of):
+    tab = tab_of(direct, viewport={"width": 360, "height": 720}, is_mobile=True, has_touch=True)
+    tab.open().say("raise KeyError('which one')")
+    tab.answered(1)
+    line = tab.blocks().locator("> button").get_by_text("KeyError: 'which one'")
+    expect(line).to_be_visible()
+    assert line.evaluate("(e) => e.scrollWidth <= e.clientWidth"), "it is cut off"
