@@ -63,7 +63,8 @@ export function useChat(threadId: string | null) {
   /** The SDK asks for this after a run, and after a stop, when the run has to end first. */
   const mutate = async (id?: string) => {
     const wanted = id ?? thread.current;
-    if (!wanted) return [];
+    // Then what is on the page stays, which the SDK would put away for an empty history.
+    if (!wanted) throw new Error("There is no conversation yet.");
     const stopped = stopping.current;
     stopping.current = false;
     if (stopped) await cancelRuns(client, wanted);

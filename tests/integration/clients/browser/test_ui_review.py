@@ -366,3 +366,22 @@ def test_on_a_phone_the_line_of_an_error_can_be_read(direct, tab_of):
     line = tab.blocks().locator("> button").get_by_text("KeyError: 'which one'")
     expect(line).to_be_visible()
     assert line.evaluate("(e) => e.scrollWidth <= e.clientWidth"), "it is cut off"
+
+
+def test_what_is_stopped_before_there_is_a_conversation_makes_none(api, tab_of):
+    tab = tab_of(api).open()
+    held = []
+    for number in ("one", "two"):
+        text = f"say: stopped {number}"
+        tab.page.route("**/threads", lambda route: held.append(route), times=1)
+        tab.say(text)
+        tab.button("Stop").click()
+        expect(tab.button("Stop")).to_have_count(0)
+        expect(tab.sayings).to_contain_text([text])
+        with tab.page.expect_response(lambda r: r.request.method == "DELETE"):
+            held[-1].continue_()
+        assert not named(api, text)
+        tab.button("New chat").click()
+        expect(tab.sayings).to_have_count(0)
+    tab.say("say: goes on")
+    tab.answered(1)
