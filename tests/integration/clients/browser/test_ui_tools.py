@@ -233,7 +233,7 @@ def test_five_megabytes_of_output(tab):
     scroll(log, "log.scrollHeight", "049999 xxx")
     tab.page.reload()
     tab.answered(1)
-    expect(tab.opened(tab.blocks().last)).to_contain_text("Shortened: 5.0 MB were printed")
+    expect(tab.opened(tab.blocks().last)).to_contain_text("Shortened: 5.1 MB were printed")
     tab.say("1 + 1")
     tab.answered(2)
 
