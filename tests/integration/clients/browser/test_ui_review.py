@@ -336,8 +336,9 @@ def test_nothing_is_shown_as_nothing(direct, tab_of):
 
 def test_a_question_says_where_the_code_will_run(careful, tab_of):
     tab, question = asked(careful, tab_of, "in its place")
-    session, = careful.get("/sessions").json[:1]
-    expect(question).to_contain_text(f"Session {session['session_id'][:8]}")
+    expect(question).to_contain_text("Session ")
+    session, = (s for s in careful.get("/sessions").json if s["thread_id"] == tab.thread)
+    expect(question).to_contain_text(f"Session {session['session_id']}")
     expect(question).not_to_contain_text("execute_code")
     question.get_by_role("button", name="Approve", exact=True).click()
     tab.answered(1)
