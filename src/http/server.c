@@ -568,8 +568,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 
 static void server_free(struct http_server *server)
 {
-    if (server->at.fd >= 0)
-        close(server->at.fd);
+    http_listener_close(&server->at);
     pthread_cond_destroy(&server->watch_wake);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
